@@ -1,0 +1,182 @@
+//! One job: a design on a topology, explored, and judged promise by promise.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cleanslate_model::property::{Group, PropertySpec};
+use cleanslate_model::scenario::Scenario;
+use cleanslate_model::search::{self, Discovery, Ending, Progress, Report, search};
+use stateright::{Checker as _, Model as _};
+
+use super::counterexample::{self, Counterexample, CounterexampleError};
+use super::memory::resident_bytes;
+use super::plan::Job;
+use crate::cli::Engine;
+
+/// Limits of one job.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Caps {
+    /// The number of states.
+    pub states: Option<u64>,
+    /// The memory of the whole process in bytes.
+    pub memory: Option<u64>,
+    /// The time.
+    pub time: Option<Duration>,
+}
+
+/// What is said about a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No property of the group is violated in the whole bounded space, and the witnesses were reached.
+    Holds,
+    /// A property is violated, and the counterexample was run again from its file.
+    Violated,
+    /// Neither: a cap was hit, or a witness was not reached.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The name in tables and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Violated => "violated",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+
+    /// The verdict of this name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        [Self::Holds, Self::Violated, Self::Inconclusive].into_iter().find(|v| v.name() == name)
+    }
+}
+
+/// The verdict on one group of properties.
+#[derive(Clone, Debug)]
+pub struct GroupVerdict {
+    /// The promise.
+    pub group: Group,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub why: Option<String>,
+    /// The counterexamples, one for each violated property, shortest first.
+    pub counterexamples: Vec<(&'static PropertySpec, Counterexample)>,
+}
+
+impl GroupVerdict {
+    /// The counterexample with the fewest steps.
+    #[must_use]
+    pub fn shortest(&self) -> Option<&(&'static PropertySpec, Counterexample)> {
+        self.counterexamples.first()
+    }
+}
+
+/// What a job found.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    /// The verdicts, a group each.
+    pub groups: Vec<GroupVerdict>,
+    /// Different states.
+    pub states: u64,
+    /// Transitions.
+    pub transitions: u64,
+    /// The largest number of steps.
+    pub depth: u32,
+    /// The time that the search took.
+    pub seconds: f64,
+}
+
+/// Runs one job.
+///
+/// # Errors
+/// [`CounterexampleError`] if model, log and trace file do not agree.
+pub fn run_job(job: &Job, engine: Engine, caps: &Caps, dir: &Path) -> Result<JobReport, CounterexampleError> {
+    let started = Instant::now();
+    let scenario = job.scenario();
+    let report = match engine {
+        Engine::Bfs => explore(&scenario, caps, started),
+        Engine::Stateright => explore_with_stateright(job),
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    let mut groups = Vec::new();
+    for group in Group::ALL {
+        let specs: Vec<_> = job.properties.iter().copied().filter(|p| p.group == group).collect();
+        if !specs.is_empty() {
+            groups.push(judge(&scenario, job, group, &specs, &report, dir)?);
+        }
+    }
+    Ok(JobReport { groups, states: report.states, transitions: report.transitions, depth: report.depth(), seconds })
+}
+
+fn explore(scenario: &Scenario, caps: &Caps, started: Instant) -> Report {
+    let interrupt = |_: &Progress| {
+        if let Some(limit) = caps.time.filter(|limit| started.elapsed() >= *limit) {
+            return Some(format!("time cap of {} s hit", limit.as_secs()));
+        }
+        let limit = caps.memory?;
+        resident_bytes().filter(|held| *held >= limit).map(|held| format!("memory cap of {limit} bytes hit ({held} held)"))
+    };
+    search(scenario, search::Caps { states: caps.states, depth: None }, interrupt)
+}
+
+/// The same space through stateright's own breadth-first checker, as a second opinion.
+fn explore_with_stateright(job: &Job) -> Report {
+    let mut scenario = job.scenario();
+    // stateright stops once every property has a discovery; one that has none keeps it going to the end.
+    scenario.keep_going = true;
+    let checker = scenario.checker().spawn_bfs().join();
+    let found = checker.discoveries();
+    let model = checker.model();
+    let discoveries = model.properties().into_iter().filter_map(|p| {
+        let path = found.get(p.name)?.clone();
+        let states = path.clone().into_states();
+        let actions = states.iter().zip(path.into_actions()).map(|(state, action)| {
+            let mut choices = Vec::new();
+            model.actions(state, &mut choices);
+            choices.iter().position(|c| *c == action).and_then(|i| u16::try_from(i).ok())
+        });
+        Some(Discovery { property: p.name, actions: actions.collect::<Option<_>>()? })
+    });
+    let discoveries = discoveries.collect();
+    let mut growth = vec![0; checker.max_depth().max(1)];
+    if let Some(last) = growth.last_mut() {
+        *last = checker.unique_state_count() as u64;
+    }
+    Report {
+        states: checker.unique_state_count() as u64,
+        transitions: (checker.state_count() as u64).saturating_sub(1),
+        growth,
+        ending: Ending::Complete,
+        discoveries,
+    }
+}
+
+fn judge(
+    scenario: &Scenario,
+    job: &Job,
+    group: Group,
+    specs: &[&'static PropertySpec],
+    report: &Report,
+    dir: &Path,
+) -> Result<GroupVerdict, CounterexampleError> {
+    let mut counterexamples = Vec::new();
+    for spec in specs {
+        if let Some(discovery) = report.discovery(spec.id) {
+            counterexamples.push((*spec, counterexample::write(scenario, &job.design, spec, discovery, dir)?));
+        }
+    }
+    counterexamples.sort_by_key(|(_, c)| c.length);
+    let unreached: Vec<_> = scenario.witnesses().filter(|w| report.discovery(w.id).is_none()).map(|w| w.id).collect();
+    let (verdict, why) = match &report.ending {
+        _ if !counterexamples.is_empty() => (Verdict::Violated, None),
+        Ending::Cut(why) => (Verdict::Inconclusive, Some(why.clone())),
+        Ending::Complete if !unreached.is_empty() => {
+            (Verdict::Inconclusive, Some(format!("the bounds are too small to mean anything: never reached {}", unreached.join(", "))))
+        }
+        Ending::Complete => (Verdict::Holds, None),
+    };
+    Ok(GroupVerdict { group, verdict, why, counterexamples })
+}

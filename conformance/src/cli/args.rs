@@ -1,0 +1,208 @@
+//! The arguments of all subcommands.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Producer ids under Kafka cluster mirroring: check designs, read their counterexamples, run them on real logs.
+///
+/// Exit codes: 0 as expected, 1 violated or failed, 2 usage or unreadable input, 3 inconclusive.
+#[derive(Debug, Parser)]
+#[command(name = "cleanslate", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Search every behaviour of designs on topologies for violated properties
+    Check(CheckArgs),
+    /// List designs, topologies, properties or requirements
+    List(ListArgs),
+    /// Browse a scenario's states in the stateright Explorer
+    Explore(ExploreArgs),
+    /// Read trace files and run them
+    Trace(TraceArgs),
+}
+
+/// The arguments of `cleanslate check`.
+///
+/// Without `--design`, the table of expected verdicts is judged: a design that must fail is a success when it fails as stated.
+/// With it, the designs themselves are judged.
+#[derive(Debug, Default, Args)]
+pub struct CheckArgs {
+    /// A design to check; may be repeated [default: every named design]
+    #[arg(long = "design", value_name = "DESIGN")]
+    pub designs: Vec<String>,
+    /// A topology to check on; may be repeated [default: every topology]
+    #[arg(long = "topology", value_name = "TOPOLOGY")]
+    pub topologies: Vec<String>,
+    /// `small`, `ci`, `deep`, or KEY=N,... to change single bounds; later parts overrule earlier ones
+    #[arg(long, value_name = "BOUNDS", default_value = "ci")]
+    pub bounds: String,
+    /// A property or a group of properties; may be repeated [default: all]
+    #[arg(long = "property", value_name = "PROPERTY")]
+    pub properties: Vec<String>,
+    /// The search engine
+    #[arg(long, value_enum, default_value_t)]
+    pub engine: Engine,
+    /// Print NDJSON: one line a verdict, then a summary
+    #[arg(long)]
+    pub json: bool,
+    /// Write counterexamples as trace files into this directory
+    #[arg(long, value_name = "DIR")]
+    pub trace_dir: Option<PathBuf>,
+    /// Give up after this many states (exit 3)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_states: Option<u64>,
+    /// Give up when the search holds this much memory (exit 3); K, M and G are powers of 1024
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub max_memory: Option<u64>,
+    /// Give up after this many seconds (exit 3)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    /// Judge by the table of expected verdicts even where `--design` is given
+    #[arg(long)]
+    pub expect: bool,
+    /// Print the table alone, without the stories of the counterexamples
+    #[arg(long)]
+    pub no_stories: bool,
+    /// Write what was found as the new table of expected verdicts, for small and ci bounds
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["expect", "json"])]
+    pub write_expected: Option<PathBuf>,
+}
+
+/// The search engines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// The breadth-first search of this project
+    #[default]
+    Bfs,
+    /// stateright's checker over the actor view
+    Stateright,
+}
+
+/// The arguments of `cleanslate list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: Listing,
+    /// Print NDJSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    /// The named designs with their choices
+    Designs,
+    /// The topologies
+    Topologies,
+    /// The properties by group
+    Properties,
+    /// The requirements
+    Requirements,
+}
+
+/// The arguments of `cleanslate explore`.
+#[derive(Debug, Args)]
+pub struct ExploreArgs {
+    /// The design
+    #[arg(long, value_name = "DESIGN")]
+    pub design: String,
+    /// The topology
+    #[arg(long, value_name = "TOPOLOGY")]
+    pub topology: String,
+    /// As for `check`
+    #[arg(long, value_name = "BOUNDS", default_value = "small")]
+    pub bounds: String,
+    /// Where the Explorer listens
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
+    pub listen: SocketAddr,
+}
+
+/// The arguments of `cleanslate trace`.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// What to do with the trace.
+    #[command(subcommand)]
+    pub command: TraceCommand,
+}
+
+/// The subcommands of `cleanslate trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Tell the story of a trace and draw its logs
+    Show(ShowArgs),
+    /// Run a trace on an implementation and look for the corruption there
+    Replay(ReplayArgs),
+}
+
+/// The arguments of `cleanslate trace show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The trace file
+    pub file: PathBuf,
+    /// Draw the logs after this step [default: the last]
+    #[arg(long, value_name = "N")]
+    pub step: Option<u32>,
+    /// Print the trace itself, in its normal form
+    #[arg(long, conflicts_with = "step")]
+    pub json: bool,
+}
+
+/// The arguments of `cleanslate trace replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The trace file
+    pub file: PathBuf,
+    /// The implementation to run it on
+    #[arg(long, value_enum, default_value_t)]
+    pub target: TargetArg,
+}
+
+/// The targets that the command line knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TargetArg {
+    /// The log of this project, in process and in memory
+    #[default]
+    Impl,
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("expected a number of bytes, with K, M or G for powers of 1024, found {text:?}");
+    let (digits, shift) = match text.chars().last() {
+        Some('K' | 'k') => (text.get(..text.len() - 1), 10),
+        Some('M' | 'm') => (text.get(..text.len() - 1), 20),
+        Some('G' | 'g') => (text.get(..text.len() - 1), 30),
+        _ => (Some(text), 0),
+    };
+    let n: u64 = digits.unwrap_or_default().parse().map_err(|_| wrong())?;
+    n.checked_mul(1 << shift).filter(|n| *n > 0).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bytes() {
+        assert_eq!(parse_bytes("1024"), Ok(1024));
+        assert_eq!(parse_bytes("2G"), Ok(2 << 30));
+        for wrong in ["", "0", "G", "-1", "1T", "99999999999999999999", "18446744073709551615G", "1ü"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Results on stdout, where a reader that went away is no error.
+
+use std::io::{self, ErrorKind, Write};
+
+/// Writes `text` to stdout. A closed pipe (`cleanslate ... | head`) ends the output quietly.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}

@@ -1,0 +1,110 @@
+//! From the model to trace files and back: a path of the model becomes a trace, and a trace is run in the model again.
+
+mod project;
+mod rerun;
+
+use cleanslate_model::property::PropertySpec;
+use cleanslate_model::scenario::{Action, Scenario};
+use stateright::{Model as _, Path};
+
+use crate::trace::format::{FORMAT, ProducerDecl, ProducerKind, ReplicaDecl, ScenarioRef, Step, Trace, VERSION};
+
+pub use project::{ops_of, replica_state};
+pub use rerun::{Rerun, rerun};
+
+/// Why a path of the model did not become a trace. Each of these is a fault of this code, not of its user.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// The actions are no path of the model.
+    #[error("the discovered actions are not a path of the model")]
+    NotAPath,
+}
+
+/// The trace of a path: each action as one step, with the state that must follow.
+///
+/// # Errors
+/// [`PathError`] if the actions are no path of the model.
+pub fn trace_of(
+    scenario: &Scenario,
+    design: &str,
+    property: Option<&PropertySpec>,
+    actions: &[Action],
+) -> Result<Trace, PathError> {
+    let init = scenario.init_states().into_iter().next().ok_or(PathError::NotAPath)?;
+    let path = Path::from_actions(scenario, init, actions).ok_or(PathError::NotAPath)?;
+    let mut steps = Vec::new();
+    for (state, action) in path.into_vec() {
+        let Some(action) = action else { break };
+        let number = u32::try_from(steps.len() + 1).unwrap_or(u32::MAX);
+        steps.push(step_of(scenario, number, &state, &action).ok_or(PathError::NotAPath)?);
+    }
+    Ok(Trace {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        title: title(scenario, design, property),
+        scenario: scenario_ref(scenario, design),
+        property: property.map(|p| p.id.to_owned()),
+        violation: None,
+        replicas: replicas(scenario),
+        producers: producers(scenario),
+        steps,
+    })
+}
+
+/// One action as a step of a trace.
+pub(super) fn step_of(
+    scenario: &Scenario,
+    number: u32,
+    state: &cleanslate_model::scenario::State,
+    action: &Action,
+) -> Option<Step> {
+    let (parts, next) = scenario.explain(state, action)?;
+    let say = cleanslate_model::story::step_line(scenario, state, &parts, &next);
+    let ops: Vec<_> = parts.iter().flat_map(|part| ops_of(scenario, part)).collect();
+    let touched = |name: &str| ops.iter().any(|op| op.replica() == name);
+    let states = scenario
+        .replicas(&next)
+        .filter(|(cluster, _)| touched(cluster.name()))
+        .map(|(cluster, replica)| (cluster.name().to_owned(), replica_state(scenario, replica)))
+        .collect();
+    Some(Step { n: number, say, ops, state: states })
+}
+
+fn title(scenario: &Scenario, design: &str, property: Option<&PropertySpec>) -> String {
+    let topology = scenario.topology.name;
+    match property {
+        Some(p) => format!("{design} in {topology} breaks {} ({}): {}", p.id, p.requirement, p.about),
+        None => format!("{design} in {topology}: a behaviour that the model allows"),
+    }
+}
+
+fn scenario_ref(scenario: &Scenario, design: &str) -> ScenarioRef {
+    ScenarioRef {
+        design: design.to_owned(),
+        axes: scenario.design.axes().into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+        topology: scenario.topology.name.to_owned(),
+        bounds: scenario.bounds.to_map().into_iter().map(|(k, v)| (k.to_owned(), u32::from(v))).collect(),
+    }
+}
+
+fn replicas(scenario: &Scenario) -> Vec<ReplicaDecl> {
+    let decl = |(cluster, mirrors): &(cleanslate_model::ids::Cluster, Option<cleanslate_model::ids::Cluster>)| ReplicaDecl {
+        name: cluster.name().to_owned(),
+        cluster: cluster.name().to_owned(),
+        mirrors: mirrors.map(|m| m.name().to_owned()),
+    };
+    scenario.topology.clusters.iter().map(decl).collect()
+}
+
+fn producers(scenario: &Scenario) -> Vec<ProducerDecl> {
+    let decl = |p: &cleanslate_model::client::ProducerConfig| ProducerDecl {
+        name: scenario.writer_name(p.writer),
+        cluster: p.cluster.name().to_owned(),
+        kind: match p.kind {
+            cleanslate_model::client::ProducerKind::Plain => ProducerKind::Plain,
+            cleanslate_model::client::ProducerKind::Idempotent => ProducerKind::Idempotent,
+            cleanslate_model::client::ProducerKind::Transactional => ProducerKind::Transactional,
+        },
+    };
+    scenario.producers.iter().map(decl).collect()
+}

@@ -1,0 +1,138 @@
+//! The ground truth about every batch in every log: who wrote it and how it came there. No replica knows any of it.
+
+use std::collections::BTreeMap;
+
+use crate::target::{Observed, ObservedState};
+use crate::trace::format::{MirrorState, Op, ReplicaState, Trace};
+
+/// How a batch came into the partition of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// It was appended by a leader of this cluster.
+    Local,
+    /// It was mirrored from another cluster, by this replica or by the leader from which this replica has it.
+    Mirrored,
+}
+
+/// The truth about one batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The real producer, or none for a barrier.
+    pub by: Option<String>,
+    /// How the batch came into this cluster.
+    pub came: Came,
+    /// The cluster's phase in which the batch came; see [`Ledger::phase`].
+    pub phase: u32,
+}
+
+/// The labels of all replicas.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    replicas: BTreeMap<String, ReplicaLabels>,
+    phases: BTreeMap<String, Phase>,
+}
+
+#[derive(Clone, Debug)]
+struct ReplicaLabels {
+    cluster: String,
+    labels: BTreeMap<i64, Label>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    number: u32,
+    writable: bool,
+}
+
+impl Ledger {
+    /// The empty logs at the start of `trace`.
+    #[must_use]
+    pub fn new(trace: &Trace) -> Self {
+        let mut ledger = Self::default();
+        for replica in &trace.replicas {
+            let labels = ReplicaLabels { cluster: replica.cluster.clone(), labels: BTreeMap::new() };
+            ledger.replicas.insert(replica.name.clone(), labels);
+            let writable = replica.mirrors.is_none();
+            ledger.phases.entry(replica.cluster.clone()).or_insert(Phase { number: u32::from(!writable), writable });
+        }
+        ledger
+    }
+
+    /// The number of the phase that the cluster of `replica` is in. Writable phases are even and read-only ones odd, so that
+    /// a stop and the writing that follows it are the phases 2k-1 and 2k of the same [stint](Self::stint).
+    #[must_use]
+    pub fn phase(&self, replica: &str) -> u32 {
+        self.replicas.get(replica).and_then(|r| self.phases.get(&r.cluster)).map_or(0, |p| p.number)
+    }
+
+    /// The stint to which a phase belongs: from the start of a mirror to the start of the next one.
+    #[must_use]
+    pub const fn stint(phase: u32) -> u32 {
+        phase.div_ceil(2)
+    }
+
+    /// The labels of a replica's batches by offset.
+    #[must_use]
+    pub fn labels(&self, replica: &str) -> Option<&BTreeMap<i64, Label>> {
+        self.replicas.get(replica).map(|r| &r.labels)
+    }
+
+    /// Adds what `op` wrote, given its outcome and the state after it.
+    pub fn apply(&mut self, op: &Op, outcome: &Observed, after: &ObservedState) {
+        match (op, outcome) {
+            (Op::Append { replica, by, .. }, Observed::Appended { base_offset, .. }) => {
+                let label = Label { by: by.clone(), came: Came::Local, phase: self.phase(replica) };
+                if let Some(own) = self.replicas.get_mut(replica) {
+                    own.labels.insert(*base_offset, label);
+                }
+            }
+            (Op::Mirror { replica, from, .. }, Observed::Appended { base_offset, last_offset }) => {
+                self.copy(replica, from, *base_offset..=*last_offset);
+            }
+            (Op::MirrorState { replica, to, .. }, Observed::Done) => self.turn(replica, *to),
+            _ => {}
+        }
+        // Whatever cut the log (a truncation, a recovery that found a torn end), its labels go with it.
+        if let Some(own) = self.replicas.get_mut(op.replica()) {
+            own.labels.split_off(&after.log_end_offset);
+        }
+    }
+
+    fn copy(&mut self, to: &str, from: &str, offsets: std::ops::RangeInclusive<i64>) {
+        let phase = self.phase(to);
+        let (Some(source), Some(own)) = (self.replicas.get(from), self.replicas.get(to)) else { return };
+        let same_cluster = source.cluster == own.cluster;
+        let copied: Vec<(i64, Label)> = source
+            .labels
+            .range(offsets)
+            .map(|(offset, label)| {
+                let label = if same_cluster { label.clone() } else { Label { by: label.by.clone(), came: Came::Mirrored, phase } };
+                (*offset, label)
+            })
+            .collect();
+        if let Some(own) = self.replicas.get_mut(to) {
+            own.labels.extend(copied);
+        }
+    }
+
+    /// A state that a replica reports late (a follower that stops after its leader did) does not turn its cluster's phase again.
+    fn turn(&mut self, replica: &str, to: MirrorState) {
+        let Some(own) = self.replicas.get(replica) else { return };
+        let Some(phase) = self.phases.get_mut(&own.cluster) else { return };
+        let writable = match to {
+            MirrorState::Stopped => true,
+            MirrorState::LogAlignment | MirrorState::Mirroring => false,
+            MirrorState::Paused | MirrorState::Stopping | MirrorState::Failed => return,
+        };
+        if writable != phase.writable {
+            *phase = Phase { number: phase.number.saturating_add(1), writable };
+        }
+    }
+
+    /// The state of `replica` with the real producers filled in.
+    #[must_use]
+    pub fn label(&self, replica: &str, state: ObservedState) -> ReplicaState {
+        let authors = self.labels(replica).map(|labels| labels.iter().map(|(o, l)| (*o, l.by.clone())).collect());
+        state.labelled(&authors.unwrap_or_default())
+    }
+}

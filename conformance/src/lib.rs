@@ -1,0 +1,11 @@
+//! Holds the model against the log, and both against other implementations.
+
+pub mod check;
+pub mod cli;
+pub mod from_model;
+pub mod ledger;
+pub mod replay;
+pub mod requirements;
+pub mod target;
+pub mod trace;
+pub mod witness;

@@ -1,0 +1,12 @@
+//! Trace files: format, reading, writing, drawing.
+
+pub mod draw;
+pub mod format;
+pub mod read;
+pub mod write;
+
+mod error;
+mod locate;
+mod semantics;
+
+pub use error::TraceError;

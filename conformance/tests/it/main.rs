@@ -1,0 +1,16 @@
+//! All tests of the crate that go through its public face, in one binary.
+
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
+mod common;
+#[cfg(test)]
+mod draw;
+#[cfg(test)]
+mod read_write;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod schema;
+#[cfg(test)]
+mod witness;

@@ -1,0 +1,2 @@
+pub mod record;
+pub mod types;

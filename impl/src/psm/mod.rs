@@ -1,0 +1,25 @@
+//! What a log remembers about producers: their epochs, last batches and transactions
+//! (Kafka: `org.apache.kafka.storage.internals.log.ProducerStateManager` and its companions).
+//!
+//! The rules are those of Kafka 4.3.1 with `transaction.partition.verification.enable=false`: the state of pending
+//! verifications (KIP-890) is not kept.
+
+mod append_info;
+mod entry;
+mod error;
+mod facts;
+mod manager;
+mod pending;
+mod reload;
+mod snapshot;
+mod txn;
+
+pub use append_info::ProducerAppendInfo;
+pub use entry::{BATCHES_TO_RETAIN, BatchMetadata, ProducerStateEntry};
+pub use error::ProducerStateError;
+pub use facts::{AppendOrigin, BatchFacts, BatchKind, ProducerIdVisibility, TransactionVersion};
+pub use manager::ProducerStateManager;
+pub use pending::{Completion, Met, PendingAppend};
+pub use reload::{SnapshotFile, snapshot_file_name, snapshot_files};
+pub use snapshot::{ProducerSnapshot, SNAPSHOT_VERSION, SnapshotEntry, SnapshotError};
+pub use txn::{CompletedTxn, TxnMetadata};

@@ -1,0 +1,167 @@
+//! One append call, or one replay, before it counts (Kafka: `UnifiedLog.analyzeAndValidateProducerState` and what
+//! follows the write).
+
+use std::collections::BTreeMap;
+
+use super::append_info::ProducerAppendInfo;
+use super::entry::BatchMetadata;
+use super::error::ProducerStateError;
+use super::facts::{AppendOrigin, BatchFacts, TransactionVersion};
+use super::manager::ProducerStateManager;
+use super::txn::CompletedTxn;
+use crate::barrier::{BarrierRules, Place};
+use crate::types::{Offset, ProducerId};
+
+/// What the batches of one call would change. There is one [`ProducerAppendInfo`] for each producer id in the call, so
+/// how batches are grouped into calls can matter.
+///
+/// Meet all batches with [`PendingAppend::meet`], write them, then [`PendingAppend::commit`]. Dropping it changes
+/// nothing, except for what a barrier did to the live state at once, where the design has it so.
+#[derive(Clone, Debug)]
+pub struct PendingAppend {
+    origin: AppendOrigin,
+    infos: BTreeMap<ProducerId, ProducerAppendInfo>,
+    completed: Vec<CompletedTxn>,
+    settled: Vec<Completion>,
+    /// The state behind the last barrier that acted at its position.
+    staged: Option<ProducerStateManager>,
+}
+
+/// A transaction that ended, and the last stable offset at that moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Completion {
+    /// The transaction.
+    pub txn: CompletedTxn,
+    /// See [`ProducerStateManager::last_stable_offset`].
+    pub last_stable_offset: Offset,
+}
+
+/// What meeting a batch showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Met {
+    /// The batch may be appended.
+    New,
+    /// A client sent the batch again; here is the one that it repeats. Nothing may be appended.
+    Duplicate(BatchMetadata),
+}
+
+impl PendingAppend {
+    /// A call without batches yet.
+    #[must_use]
+    pub fn new(origin: AppendOrigin) -> Self {
+        Self {
+            origin,
+            infos: BTreeMap::new(),
+            completed: Vec::new(),
+            settled: Vec::new(),
+            staged: None,
+        }
+    }
+
+    /// Takes in the next batch of the call.
+    ///
+    /// # Errors
+    /// When producer state refuses the batch: the whole call must be given up.
+    pub fn meet(
+        &mut self,
+        live: &mut ProducerStateManager,
+        rules: &BarrierRules<'_>,
+        place: Place,
+        batch: &BatchFacts,
+        tv: TransactionVersion,
+    ) -> Result<Met, ProducerStateError> {
+        if !live.ids().sees(batch.producer_id) {
+            rules.meet(live, self, &batch.kind, place)?;
+            return Ok(Met::New);
+        }
+        let state = self.staged.as_ref().unwrap_or(live);
+        if self.origin == AppendOrigin::Client
+            && let Some(duplicate) = state.find_duplicate(batch)
+        {
+            return Ok(Met::Duplicate(*duplicate));
+        }
+        if self.origin != AppendOrigin::Replication && batch.transactional {
+            check_stale_epoch(state, batch)?;
+        }
+        let info = self
+            .infos
+            .entry(batch.producer_id)
+            .or_insert_with(|| state.prepare_update(batch.producer_id, self.origin));
+        self.completed.extend(info.append(batch, tv)?);
+        Ok(Met::New)
+    }
+
+    /// Makes everything count, after the batches were written; returns the transactions that ended, in order.
+    ///
+    /// # Errors
+    /// When a transaction that ended is not known to be open. As in Kafka the entries are merged by then.
+    pub fn commit(
+        mut self,
+        live: &mut ProducerStateManager,
+    ) -> Result<Vec<Completion>, ProducerStateError> {
+        if let Some(staged) = self.staged.take() {
+            *live = staged;
+        }
+        self.settle(live)?;
+        Ok(self.settled)
+    }
+
+    /// Merges all entries first, then ends transactions in order: so a transaction that began later in the call counts
+    /// for the last stable offset of one that ended earlier.
+    fn settle(&mut self, state: &mut ProducerStateManager) -> Result<(), ProducerStateError> {
+        for info in std::mem::take(&mut self.infos).into_values() {
+            state.update(info);
+        }
+        for txn in std::mem::take(&mut self.completed) {
+            let last_stable_offset = state.last_stable_offset(&txn);
+            state.complete_txn(&txn)?;
+            self.settled.push(Completion {
+                txn,
+                last_stable_offset,
+            });
+        }
+        Ok(())
+    }
+
+    /// Settles what was met so far on a copy of the live state, which takes its place if the call succeeds; returns the
+    /// copy, for a barrier to clear.
+    pub(crate) fn settle_up_to_here(
+        &mut self,
+        live: &ProducerStateManager,
+    ) -> Result<&mut ProducerStateManager, ProducerStateError> {
+        let mut staged = self.staged.take().unwrap_or_else(|| live.clone());
+        self.settle(&mut staged)?;
+        Ok(self.staged.insert(staged))
+    }
+
+    /// Drops what was collected so far: entries, started transactions, and ended ones, which are gone from the live
+    /// state. Those stay known as ended, so that readers can be told of aborted ones.
+    pub(crate) fn forget_collected(&mut self) {
+        self.infos.clear();
+        let forgotten = std::mem::take(&mut self.completed);
+        self.settled
+            .extend(forgotten.into_iter().map(|txn| Completion {
+                txn,
+                last_stable_offset: txn.last_offset.plus(1),
+            }));
+    }
+}
+
+/// A transactional batch of a client or the coordinator outside its open transaction may not have an epoch below that
+/// of the entry. Kafka checks this before, and apart from, what the append info checks.
+fn check_stale_epoch(
+    state: &ProducerStateManager,
+    batch: &BatchFacts,
+) -> Result<(), ProducerStateError> {
+    match state.last_entry(batch.producer_id) {
+        Some(entry) if batch.producer_epoch < entry.producer_epoch => {
+            Err(ProducerStateError::InvalidProducerEpoch {
+                producer_id: batch.producer_id,
+                offset: batch.base_offset,
+                current: entry.producer_epoch,
+                found: batch.producer_epoch,
+            })
+        }
+        _ => Ok(()),
+    }
+}

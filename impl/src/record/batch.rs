@@ -1,0 +1,351 @@
+//! One record batch: its bytes and what they say (Kafka: `DefaultRecordBatch`).
+
+use bytes::{Bytes, BytesMut};
+
+use super::control::{self, ControlRecord, ControlRecordType};
+use super::cursor::Cursor;
+use super::error::DecodeError;
+use super::header::{
+    ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES,
+    RECORD_COUNT_POSITION, TimestampType,
+};
+use super::reader::{Frame, frame_at};
+use super::record_body::{RawRecord, Record};
+use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+
+/// Exactly one batch of magic 2.
+///
+/// The size and the magic are checked when it is made, the CRC by [`RecordBatch::ensure_valid`], the records by
+/// [`RecordBatch::records`]. Cloning shares the bytes. Positions in errors count from the batch's first byte.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecordBatch {
+    bytes: Bytes,
+    header: BatchHeader,
+}
+
+impl RecordBatch {
+    /// Reads the batch that begins at byte `at` of a buffer; returns it and the position behind it.
+    ///
+    /// # Errors
+    /// When the buffer does not hold the whole batch, the size is too small, or the magic is not 2.
+    pub fn decode(buf: &Bytes, at: usize) -> Result<(Self, usize), DecodeError> {
+        match frame_at(buf, at)? {
+            Frame::Complete { size } => Self::decode_sized(buf, at, size),
+            Frame::Partial { needed } => {
+                let position = at.min(buf.len());
+                let available = buf.len() - position;
+                Err(DecodeError::UnexpectedEnd {
+                    position,
+                    what: "batch",
+                    needed,
+                    available,
+                })
+            }
+        }
+    }
+
+    /// Reads the batch of `size` bytes that begins at byte `at`.
+    pub(super) fn decode_sized(
+        buf: &Bytes,
+        at: usize,
+        size: usize,
+    ) -> Result<(Self, usize), DecodeError> {
+        let mut cursor = Cursor::starting_at(buf, at);
+        let start = cursor.position();
+        let bytes = cursor.take(size, "batch")?;
+        let header = BatchHeader::decode(&bytes, 0).map_err(|error| error.shifted_by(start))?;
+        Ok((Self { bytes, header }, cursor.position()))
+    }
+
+    /// Puts a header before encoded records; the CRC is the header's, not computed.
+    pub(super) fn assemble(header: BatchHeader, records: &[u8]) -> Self {
+        let mut bytes = BytesMut::with_capacity(HEADER_BYTES + records.len());
+        header.encode(&mut bytes);
+        bytes.extend_from_slice(records);
+        Self {
+            bytes: bytes.freeze(),
+            header,
+        }
+    }
+
+    /// Puts a header before encoded records, with the CRC of both.
+    pub(super) fn assemble_with_crc(mut header: BatchHeader, records: &[u8]) -> Self {
+        let mut head = Vec::with_capacity(HEADER_BYTES);
+        header.encode(&mut head);
+        let covered = head.get(ATTRIBUTES_POSITION..).unwrap_or_default();
+        header.crc = crc32c::crc32c_append(crc32c::crc32c(covered), records);
+        Self::assemble(header, records)
+    }
+
+    /// The header as stored.
+    #[must_use]
+    pub fn header(&self) -> &BatchHeader {
+        &self.header
+    }
+
+    /// All bytes of the batch.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Size of the batch in bytes, header included.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Offset of the first record that the batch had when it was first appended.
+    #[must_use]
+    pub fn base_offset(&self) -> Offset {
+        self.header.base_offset
+    }
+
+    /// Offset of the last record that the batch had when it was first appended.
+    #[must_use]
+    pub fn last_offset(&self) -> Offset {
+        self.header
+            .base_offset
+            .plus(i64::from(self.header.last_offset_delta))
+    }
+
+    /// The offset that follows the batch.
+    #[must_use]
+    pub fn next_offset(&self) -> Offset {
+        self.last_offset().plus(1)
+    }
+
+    /// Last offset less base offset, in records.
+    #[must_use]
+    pub fn last_offset_delta(&self) -> i32 {
+        self.header.last_offset_delta
+    }
+
+    /// Epoch of the leader that appended the batch; -1 from a producer.
+    #[must_use]
+    pub fn leader_epoch(&self) -> LeaderEpoch {
+        self.header.partition_leader_epoch
+    }
+
+    /// The attributes as stored.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes {
+        self.header.attributes
+    }
+
+    /// The producer; -1 for none.
+    #[must_use]
+    pub fn producer_id(&self) -> ProducerId {
+        self.header.producer_id
+    }
+
+    /// Whether Kafka's producer state looks at the batch: the producer id is 0 or above.
+    #[must_use]
+    pub fn has_producer_id(&self) -> bool {
+        self.header.producer_id > ProducerId::NONE
+    }
+
+    /// The producer's epoch; -1 for none.
+    #[must_use]
+    pub fn producer_epoch(&self) -> ProducerEpoch {
+        self.header.producer_epoch
+    }
+
+    /// Sequence of the first record; -1 for none.
+    #[must_use]
+    pub fn base_sequence(&self) -> Sequence {
+        self.header.base_sequence
+    }
+
+    /// Sequence of the last record; -1 when there is no base sequence.
+    #[must_use]
+    pub fn last_sequence(&self) -> Sequence {
+        match self.header.base_sequence {
+            Sequence::NONE => Sequence::NONE,
+            base => sequence_plus(base, self.header.last_offset_delta),
+        }
+    }
+
+    /// Sequence of the record with this offset; -1 when the batch has no sequences (Kafka: `DefaultRecord.readFrom`).
+    #[must_use]
+    pub fn sequence_of(&self, offset: Offset) -> Sequence {
+        let delta = i32::try_from(offset.get().saturating_sub(self.header.base_offset.get()));
+        match delta {
+            Ok(delta) if self.header.base_sequence.get() >= 0 => {
+                sequence_plus(self.header.base_sequence, delta)
+            }
+            _ => Sequence::NONE,
+        }
+    }
+
+    /// Whether the batch belongs to a transaction.
+    #[must_use]
+    pub fn is_transactional(&self) -> bool {
+        self.header.attributes.is_transactional()
+    }
+
+    /// Whether the batch holds control records.
+    #[must_use]
+    pub fn is_control(&self) -> bool {
+        self.header.attributes.is_control()
+    }
+
+    /// What the timestamps mean.
+    #[must_use]
+    pub fn timestamp_type(&self) -> TimestampType {
+        self.header.attributes.timestamp_type()
+    }
+
+    /// The largest timestamp of the records, or the time of the append; in milliseconds.
+    #[must_use]
+    pub fn max_timestamp(&self) -> TimestampMs {
+        self.header.max_timestamp
+    }
+
+    /// When compaction may remove the batch's tombstones or marker, in milliseconds; `None` when not yet decided.
+    #[must_use]
+    pub fn delete_horizon(&self) -> Option<TimestampMs> {
+        self.header
+            .attributes
+            .has_delete_horizon()
+            .then_some(self.header.base_timestamp)
+    }
+
+    /// Records that the header says are in the batch; below 0 in a corrupt batch only.
+    #[must_use]
+    pub fn record_count(&self) -> i32 {
+        self.header.record_count
+    }
+
+    /// The CRC-32C in the header.
+    #[must_use]
+    pub fn stored_crc(&self) -> u32 {
+        self.header.crc
+    }
+
+    /// The CRC-32C of the bytes from the attributes to the end.
+    #[must_use]
+    pub fn computed_crc(&self) -> u32 {
+        crc32c::crc32c(self.bytes.get(ATTRIBUTES_POSITION..).unwrap_or_default())
+    }
+
+    /// Checks the CRC (Kafka: `DefaultRecordBatch.ensureValid`; the size was checked when the batch was made).
+    ///
+    /// # Errors
+    /// [`DecodeError::CrcMismatch`] when the stored CRC is not the computed one.
+    pub fn ensure_valid(&self) -> Result<(), DecodeError> {
+        let (stored, computed) = (self.stored_crc(), self.computed_crc());
+        if stored == computed {
+            return Ok(());
+        }
+        Err(DecodeError::CrcMismatch {
+            position: CRC_POSITION,
+            stored,
+            computed,
+        })
+    }
+
+    /// All records. Keys, values and headers share the batch's bytes.
+    ///
+    /// # Errors
+    /// When the records are compressed, are not what the header's count says, or are malformed.
+    pub fn records(&self) -> Result<Vec<Record>, DecodeError> {
+        let Some((count, mut cursor)) = self.records_cursor()? else {
+            return Ok(Vec::new());
+        };
+        // Grows with what was read: a record takes 7 bytes at least, so the declared count is no reason to allocate.
+        let mut records = Vec::new();
+        for _ in 0..count {
+            records.push(RawRecord::decode(&mut cursor)?.into_record(&self.header)?);
+        }
+        cursor.finish("the last record")?;
+        Ok(records)
+    }
+
+    /// The declared count, above 0, and a cursor on the first record; `None` when the batch has no records.
+    fn records_cursor(&self) -> Result<Option<(u32, Cursor<'_>)>, DecodeError> {
+        let count = self.header.record_count;
+        // Kafka's order: a batch without records is empty whatever follows the header.
+        if count == 0 {
+            return Ok(None);
+        }
+        let attributes = self.header.attributes;
+        let position = ATTRIBUTES_POSITION;
+        let codec = attributes
+            .compression()
+            .ok_or(DecodeError::UnknownCompression {
+                position,
+                codec: attributes.codec_id(),
+            })?;
+        let count = u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount {
+            position: RECORD_COUNT_POSITION,
+            count,
+        })?;
+        if codec != Compression::None {
+            return Err(DecodeError::CompressionUnsupported { position, codec });
+        }
+        Ok(Some((
+            count,
+            Cursor::starting_at(&self.bytes, HEADER_BYTES),
+        )))
+    }
+
+    /// The first record of a control batch; `None` for a data batch and for a batch that has no records.
+    ///
+    /// Only the first record counts (Kafka: `ProducerAppendInfo.append`), and bytes behind it are looked at only when
+    /// it is the only one.
+    fn first_control_record(&self) -> Result<Option<RawRecord<'_>>, DecodeError> {
+        if !self.is_control() {
+            return Ok(None);
+        }
+        let Some((count, mut cursor)) = self.records_cursor()? else {
+            return Ok(None);
+        };
+        let record = RawRecord::decode(&mut cursor)?;
+        if count == 1 {
+            cursor.finish("the last record")?;
+        }
+        Ok(Some(record))
+    }
+
+    /// The type of the first record of a control batch, from its key alone; `None` for a data batch and for a batch
+    /// that has no records.
+    ///
+    /// # Errors
+    /// When the first record or its key is malformed.
+    pub fn control_type(&self) -> Result<Option<ControlRecordType>, DecodeError> {
+        self.first_control_record()?
+            .map(|record| control::decode_key(record.key, record.position))
+            .transpose()
+    }
+
+    /// The first record of a control batch; `None` for a data batch and for a batch that has no records.
+    ///
+    /// # Errors
+    /// When the first record, its key or its value is malformed. A value of an unknown type is not looked at.
+    pub fn control_record(&self) -> Result<Option<ControlRecord>, DecodeError> {
+        self.first_control_record()?
+            .map(|record| ControlRecord::decode_parts(record.key, record.value, record.position))
+            .transpose()
+    }
+
+    /// The encoded records: everything behind the header.
+    pub(super) fn records_bytes(&self) -> &[u8] {
+        self.bytes.get(HEADER_BYTES..).unwrap_or_default()
+    }
+}
+
+/// Kafka's `DefaultRecordBatch.incrementSequence` for any stored numbers, in the wrapping arithmetic of Java: a corrupt
+/// batch may have a negative delta, for which [`Sequence::plus`] is not made.
+fn sequence_plus(sequence: Sequence, delta: i32) -> Sequence {
+    let from = sequence.get();
+    if from > i32::MAX.wrapping_sub(delta) {
+        Sequence(
+            delta
+                .wrapping_sub(i32::MAX.wrapping_sub(from))
+                .wrapping_sub(1),
+        )
+    } else {
+        Sequence(from.wrapping_add(delta))
+    }
+}

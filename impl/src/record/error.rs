@@ -1,0 +1,330 @@
+//! The errors of the record layer.
+
+use super::header::Compression;
+
+/// Why bytes are not the thing they were read as.
+///
+/// `position` is a byte position from the beginning of the buffer that was handed to the decoding function.
+/// A method of [`RecordBatch`](super::RecordBatch) counts from the first byte of that batch;
+/// [`DecodeError::shifted_by`] turns that into a position in the file or buffer the batch came from.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The buffer ends inside a field or a batch.
+    #[error("byte {position}: {what} needs {needed} bytes, but {available} are left")]
+    UnexpectedEnd {
+        /// First byte of the field that does not fit.
+        position: usize,
+        /// The field or structure being read.
+        what: &'static str,
+        /// Bytes that the field takes.
+        needed: usize,
+        /// Bytes that are there.
+        available: usize,
+    },
+    /// The length field of a batch is below the smallest possible (Kafka: `CorruptRecordException`).
+    #[error("byte {position}: batch length {length} is below the minimum of {minimum}")]
+    BatchLengthTooSmall {
+        /// First byte of the length field.
+        position: usize,
+        /// The length field: bytes that follow it.
+        length: i32,
+        /// The smallest length for this magic.
+        minimum: i32,
+    },
+    /// The magic byte is none of 0, 1 and 2 (Kafka: `CorruptRecordException`).
+    #[error("byte {position}: magic {magic}, expected 0, 1 or 2")]
+    UnknownMagic {
+        /// Position of the magic byte.
+        position: usize,
+        /// The magic byte.
+        magic: i8,
+    },
+    /// A legacy message set entry (magic 0 or 1), which this reader does not decode.
+    #[error(
+        "byte {position}: magic {magic} is a legacy format that is not supported here, expected 2"
+    )]
+    UnsupportedMagic {
+        /// Position of the magic byte.
+        position: usize,
+        /// The magic byte: 0 or 1.
+        magic: i8,
+    },
+    /// The stored checksum differs from the computed one (Kafka: `CorruptRecordException`).
+    #[error("byte {position}: stored CRC-32C is {stored:08x}, the bytes give {computed:08x}")]
+    CrcMismatch {
+        /// First byte of the CRC field.
+        position: usize,
+        /// The checksum in the header.
+        stored: u32,
+        /// The checksum of the bytes.
+        computed: u32,
+    },
+    /// The codec bits of the attributes name no codec (Kafka: `IllegalArgumentException` of `CompressionType.forId`).
+    #[error("byte {position}: compression codec {codec}, expected 0 to 4")]
+    UnknownCompression {
+        /// First byte of the attributes.
+        position: usize,
+        /// The codec bits.
+        codec: u8,
+    },
+    /// The records are compressed, which this reader does not decode.
+    #[error("byte {position}: records compressed with {codec:?} are not supported here")]
+    CompressionUnsupported {
+        /// First byte of the attributes.
+        position: usize,
+        /// The codec.
+        codec: Compression,
+    },
+    /// The record count in the header is negative (Kafka: `InvalidRecordException`).
+    #[error("byte {position}: record count {count}, expected 0 or more")]
+    NegativeRecordCount {
+        /// First byte of the record count.
+        position: usize,
+        /// The count.
+        count: i32,
+    },
+    /// A record's fields take another number of bytes than its length says (Kafka: `InvalidRecordException`).
+    #[error("byte {position}: record declares {declared} bytes, its fields take {consumed}")]
+    RecordLengthMismatch {
+        /// First byte after the record's length field.
+        position: usize,
+        /// The length field.
+        declared: usize,
+        /// Bytes taken by the fields.
+        consumed: usize,
+    },
+    /// Bytes are left after the last thing that was declared (Kafka: `InvalidRecordException` for records).
+    #[error("byte {position}: {remaining} bytes are left after {what}, expected none")]
+    TrailingBytes {
+        /// First byte that is left over.
+        position: usize,
+        /// What ended here.
+        what: &'static str,
+        /// Number of bytes left over.
+        remaining: usize,
+    },
+    /// A variable-length integer does not end within its maximum (Kafka: `IllegalArgumentException` of `ByteUtils`).
+    #[error("byte {position}: {what} does not end within {max_bytes} bytes")]
+    VarintTooLong {
+        /// First byte of the integer.
+        position: usize,
+        /// The field being read.
+        what: &'static str,
+        /// The most bytes it may take.
+        max_bytes: usize,
+    },
+    /// A length or count that may not be negative is negative (Kafka: `InvalidRecordException`).
+    #[error("byte {position}: {what} is {length}, expected 0 or more")]
+    NegativeLength {
+        /// First byte of the field.
+        position: usize,
+        /// The field being read.
+        what: &'static str,
+        /// The value.
+        length: i32,
+    },
+    /// A count is larger than the bytes that are left could hold.
+    #[error("byte {position}: {what} is {count}, but {available} bytes are left")]
+    CountExceedsBytes {
+        /// First byte of the count.
+        position: usize,
+        /// The field being read.
+        what: &'static str,
+        /// The declared count.
+        count: usize,
+        /// Bytes that are left after the count.
+        available: usize,
+    },
+    /// A field that may not be null is null (Kafka: `NullPointerException` or a schema error).
+    #[error("byte {position}: {what} is null")]
+    Null {
+        /// Where the field would be.
+        position: usize,
+        /// The field.
+        what: &'static str,
+    },
+    /// A version is negative (Kafka: `InvalidRecordException`).
+    #[error("byte {position}: {what} is {version}, expected 0 or more")]
+    NegativeVersion {
+        /// First byte of the version.
+        position: usize,
+        /// The field.
+        what: &'static str,
+        /// The version.
+        version: i16,
+    },
+    /// A string is longer than 32767 bytes.
+    #[error("byte {position}: {what} has {length} bytes, expected at most 32767")]
+    StringTooLong {
+        /// First byte of the string's length.
+        position: usize,
+        /// The field.
+        what: &'static str,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A string is not UTF-8.
+    #[error("byte {position}: {what} is not UTF-8")]
+    InvalidUtf8 {
+        /// First byte that is not UTF-8.
+        position: usize,
+        /// The field.
+        what: &'static str,
+    },
+    /// A barrier's value, which carries unknown tagged fields, reads both with and without a source cluster id.
+    #[error("byte {position}: barrier value reads both with and without a source cluster id")]
+    AmbiguousMirrorPidReset {
+        /// First byte after the version.
+        position: usize,
+    },
+}
+
+impl DecodeError {
+    /// The byte position at which reading failed; see [`DecodeError`] for what it counts from.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        match self {
+            Self::UnexpectedEnd { position, .. }
+            | Self::BatchLengthTooSmall { position, .. }
+            | Self::UnknownMagic { position, .. }
+            | Self::UnsupportedMagic { position, .. }
+            | Self::CrcMismatch { position, .. }
+            | Self::UnknownCompression { position, .. }
+            | Self::CompressionUnsupported { position, .. }
+            | Self::NegativeRecordCount { position, .. }
+            | Self::RecordLengthMismatch { position, .. }
+            | Self::TrailingBytes { position, .. }
+            | Self::VarintTooLong { position, .. }
+            | Self::NegativeLength { position, .. }
+            | Self::CountExceedsBytes { position, .. }
+            | Self::Null { position, .. }
+            | Self::NegativeVersion { position, .. }
+            | Self::StringTooLong { position, .. }
+            | Self::InvalidUtf8 { position, .. }
+            | Self::AmbiguousMirrorPidReset { position } => *position,
+        }
+    }
+
+    /// The same error with its position moved `bytes` further: from a position in a batch to one in its file.
+    #[must_use]
+    pub fn shifted_by(mut self, bytes: usize) -> Self {
+        let position = self.position_mut();
+        *position = position.saturating_add(bytes);
+        self
+    }
+
+    fn position_mut(&mut self) -> &mut usize {
+        match self {
+            Self::UnexpectedEnd { position, .. }
+            | Self::BatchLengthTooSmall { position, .. }
+            | Self::UnknownMagic { position, .. }
+            | Self::UnsupportedMagic { position, .. }
+            | Self::CrcMismatch { position, .. }
+            | Self::UnknownCompression { position, .. }
+            | Self::CompressionUnsupported { position, .. }
+            | Self::NegativeRecordCount { position, .. }
+            | Self::RecordLengthMismatch { position, .. }
+            | Self::TrailingBytes { position, .. }
+            | Self::VarintTooLong { position, .. }
+            | Self::NegativeLength { position, .. }
+            | Self::CountExceedsBytes { position, .. }
+            | Self::Null { position, .. }
+            | Self::NegativeVersion { position, .. }
+            | Self::StringTooLong { position, .. }
+            | Self::InvalidUtf8 { position, .. }
+            | Self::AmbiguousMirrorPidReset { position } => position,
+        }
+    }
+}
+
+/// Why a batch cannot be written. Most rules are those of Kafka's `MemoryRecordsBuilder`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// A batch without records is never built; compaction's header-only batch is `RecordBatch::empty_header`.
+    #[error("a batch needs at least one record")]
+    NoRecords,
+    /// A transactional batch needs a producer id.
+    #[error("a transactional batch needs a producer id")]
+    TransactionalWithoutProducerId,
+    /// A batch with a producer id needs a producer epoch.
+    #[error("producer id {producer_id} needs a producer epoch")]
+    ProducerIdWithoutEpoch {
+        /// The producer id.
+        producer_id: i64,
+    },
+    /// A data batch with a producer id needs a sequence of 0 or more.
+    #[error("base sequence {base_sequence} of a data batch with a producer id, expected 0 or more")]
+    NegativeSequence {
+        /// The base sequence.
+        base_sequence: i32,
+    },
+    /// Offsets must start at or above the base offset and increase.
+    #[error("record offset {offset}, expected at least {minimum}")]
+    OffsetOutOfOrder {
+        /// The record's offset.
+        offset: i64,
+        /// The smallest offset allowed in its place.
+        minimum: i64,
+    },
+    /// The last offset is below the base offset or below the last record's offset.
+    #[error("last offset {last_offset}, expected at least {minimum}")]
+    LastOffsetTooSmall {
+        /// The last offset that was asked for.
+        last_offset: i64,
+        /// The smallest possible.
+        minimum: i64,
+    },
+    /// The distance from the base offset does not fit 31 bits.
+    #[error("offset {offset} is more than 2147483647 above base offset {base_offset}")]
+    OffsetDeltaTooLarge {
+        /// The offset.
+        offset: i64,
+        /// The batch's base offset.
+        base_offset: i64,
+    },
+    /// A timestamp is negative and not the -1 for "none", or a delete horizon is negative; in milliseconds.
+    #[error("timestamp {timestamp} ms, expected 0 or more (or -1 where there may be none)")]
+    InvalidTimestamp {
+        /// The timestamp in milliseconds.
+        timestamp: i64,
+    },
+    /// A control record was added to a batch that is not marked as control.
+    #[error("a control record in a data batch")]
+    ControlRecordInDataBatch,
+    /// A record without a control record key was added to a control batch.
+    #[error("a record whose key is no control record key in a control batch")]
+    DataRecordInControlBatch,
+    /// An unknown control record type cannot be written.
+    #[error("unknown control record type {type_id}")]
+    UnknownControlType {
+        /// The type id.
+        type_id: i16,
+    },
+    /// An end-transaction marker needs a producer id.
+    #[error("an end-transaction marker needs a producer id")]
+    MarkerWithoutProducerId,
+    /// An end-transaction marker needs a transactional batch.
+    #[error("an end-transaction marker in a batch that is not transactional")]
+    MarkerNotTransactional,
+    /// A leader change message needs a leader epoch.
+    #[error("a leader change message needs a leader epoch")]
+    LeaderChangeWithoutLeaderEpoch,
+    /// A version that no reader accepts.
+    #[error("{what} is {version}, expected 0 or more")]
+    NegativeVersion {
+        /// The field.
+        what: &'static str,
+        /// The version.
+        version: i16,
+    },
+    /// A field or a batch is longer than its length field can say.
+    #[error("{what} has {length} bytes, expected at most {maximum}")]
+    TooLong {
+        /// The field or structure.
+        what: &'static str,
+        /// Its length in bytes (or elements, for an array).
+        length: usize,
+        /// The most that fits.
+        maximum: usize,
+    },
+}

@@ -1,0 +1,119 @@
+//! Batches one after the other in a buffer (Kafka: `ByteBufferLogInputStream`).
+
+use bytes::Bytes;
+
+use super::batch::RecordBatch;
+use super::cursor::Cursor;
+use super::error::DecodeError;
+use super::header::{LOG_OVERHEAD_BYTES, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH};
+
+/// Iterates over the batches of a buffer.
+///
+/// A batch that the buffer holds only in part ends the iteration without an error, as a fetch response may end in the
+/// middle of a batch. An error ends the iteration too, because nothing tells where a next batch would begin.
+#[derive(Clone, Debug)]
+pub struct BatchReader {
+    buf: Bytes,
+    position: usize,
+    failed: bool,
+}
+
+impl BatchReader {
+    /// Reads from the beginning of the buffer.
+    #[must_use]
+    pub fn new(buf: Bytes) -> Self {
+        Self {
+            buf,
+            position: 0,
+            failed: false,
+        }
+    }
+
+    /// Byte position in the buffer where the next batch begins, or where reading ended.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl Iterator for BatchReader {
+    type Item = Result<RecordBatch, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let result = match frame_at(&self.buf, self.position) {
+            Ok(Frame::Partial { .. }) => return None,
+            Ok(Frame::Complete { size }) => {
+                RecordBatch::decode_sized(&self.buf, self.position, size)
+            }
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok((batch, next)) => {
+                self.position = next;
+                Some(Ok(batch))
+            }
+            Err(error) => {
+                self.failed = true;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl std::iter::FusedIterator for BatchReader {}
+
+/// What a buffer holds at some position.
+pub(super) enum Frame {
+    /// A whole batch of `size` bytes.
+    Complete { size: usize },
+    /// The beginning of a batch, of which at least `needed` bytes should be there.
+    Partial { needed: usize },
+}
+
+/// Finds the batch that begins at byte `at`, by its size and its magic alone.
+///
+/// # Errors
+/// When the size or the magic is none that a batch can have. The order of the checks is Kafka's: a size is judged once
+/// 12 bytes are there, a magic once 17 are.
+pub(super) fn frame_at(buf: &Bytes, at: usize) -> Result<Frame, DecodeError> {
+    let mut cursor = Cursor::starting_at(buf, at);
+    let available = cursor.remaining();
+    if available < LOG_OVERHEAD_BYTES {
+        return Ok(Frame::Partial {
+            needed: LOG_OVERHEAD_BYTES,
+        });
+    }
+    cursor.i64("base offset")?;
+    let position = cursor.position();
+    let length = cursor.i32("batch length")?;
+    if length < MIN_BATCH_LENGTH {
+        return Err(DecodeError::BatchLengthTooSmall {
+            position,
+            length,
+            minimum: MIN_BATCH_LENGTH,
+        });
+    }
+    if available <= MAGIC_POSITION {
+        return Ok(Frame::Partial {
+            needed: MAGIC_POSITION + 1,
+        });
+    }
+    cursor.i32("partition leader epoch")?;
+    let position = cursor.position();
+    let magic = cursor.i8("magic")?;
+    if !(0..=MAGIC_V2).contains(&magic) {
+        return Err(DecodeError::UnknownMagic { position, magic });
+    }
+    // The length is positive here; where it exceeds the address space, so does what is needed.
+    let size = usize::try_from(length)
+        .unwrap_or(usize::MAX)
+        .saturating_add(LOG_OVERHEAD_BYTES);
+    if size > available {
+        Ok(Frame::Partial { needed: size })
+    } else {
+        Ok(Frame::Complete { size })
+    }
+}

@@ -1,0 +1,197 @@
+//! The records inside a batch (Kafka: `DefaultRecord`).
+
+use std::borrow::Cow;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::cursor::Cursor;
+use super::error::{DecodeError, EncodeError};
+use super::header::{BatchHeader, TimestampType};
+use super::varint::{write_varint, write_varlong};
+use crate::types::{Offset, TimestampMs};
+
+/// A header of a record: a name and bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// The name. UTF-8 by convention; Kafka accepts any bytes here, and so does this.
+    pub key: Bytes,
+    /// The value; `None` is null.
+    pub value: Option<Bytes>,
+}
+
+impl Header {
+    /// The name as text, with U+FFFD in place of what is not UTF-8, which is how Kafka shows it.
+    #[must_use]
+    pub fn key_utf8(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.key)
+    }
+}
+
+/// A record with its offset and timestamp resolved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// Position in the partition log.
+    pub offset: Offset,
+    /// Milliseconds; the batch's max timestamp for every record when the batch has append time.
+    pub timestamp: TimestampMs,
+    /// The key; `None` is null.
+    pub key: Option<Bytes>,
+    /// The value; `None` is null, which compaction takes as "delete".
+    pub value: Option<Bytes>,
+    /// The headers, in their order; names may repeat.
+    pub headers: Vec<Header>,
+}
+
+/// A record as stored: deltas instead of offset and timestamp, and fields as parts of the batch's bytes.
+pub(super) struct RawRecord<'a> {
+    timestamp_delta: i64,
+    offset_delta: i32,
+    pub(super) key: Option<Cursor<'a>>,
+    pub(super) value: Option<Cursor<'a>>,
+    headers: Cursor<'a>,
+    /// Position behind the length field, for errors about the whole record.
+    pub(super) position: usize,
+}
+
+impl<'a> RawRecord<'a> {
+    /// Reads a record and moves behind it. The headers are checked too, so that a record is either read or refused.
+    pub(super) fn decode(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let length = cursor.length("record length")?;
+        let position = cursor.position();
+        let mut body = cursor.split(length, "record")?;
+        body.i8("record attributes")?; // no bit has a meaning: ignored
+        let timestamp_delta = body.varlong("timestamp delta")?;
+        let offset_delta = body.varint("offset delta")?;
+        let key = body.nullable_part("record key")?;
+        let value = body.nullable_part("record value")?;
+        let headers = body.clone();
+        skip_headers(&mut body)?;
+        if body.remaining() > 0 {
+            let consumed = length - body.remaining();
+            return Err(DecodeError::RecordLengthMismatch {
+                position,
+                declared: length,
+                consumed,
+            });
+        }
+        Ok(Self {
+            timestamp_delta,
+            offset_delta,
+            key,
+            value,
+            headers,
+            position,
+        })
+    }
+
+    /// Resolves offset and timestamp by the batch's header. A timestamp wraps as in Java: a delete horizon as base is
+    /// any distance away.
+    pub(super) fn into_record(mut self, header: &BatchHeader) -> Result<Record, DecodeError> {
+        let timestamp = match header.attributes.timestamp_type() {
+            TimestampType::CreateTime => TimestampMs(
+                header
+                    .base_timestamp
+                    .get()
+                    .wrapping_add(self.timestamp_delta),
+            ),
+            TimestampType::LogAppendTime => header.max_timestamp,
+        };
+        Ok(Record {
+            offset: header.base_offset.plus(i64::from(self.offset_delta)),
+            timestamp,
+            key: self.key.map(Cursor::into_bytes),
+            value: self.value.map(Cursor::into_bytes),
+            headers: decode_headers(&mut self.headers)?,
+        })
+    }
+}
+
+/// The count of headers, which is at most the number of bytes that are left.
+fn header_count(cursor: &mut Cursor<'_>) -> Result<usize, DecodeError> {
+    let position = cursor.position();
+    let count = cursor.length("header count")?;
+    let available = cursor.remaining();
+    if count > available {
+        return Err(DecodeError::CountExceedsBytes {
+            position,
+            what: "header count",
+            count,
+            available,
+        });
+    }
+    Ok(count)
+}
+
+fn header_key<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, DecodeError> {
+    let length = cursor.length("header key length")?;
+    cursor.split(length, "header key")
+}
+
+fn skip_headers(cursor: &mut Cursor<'_>) -> Result<(), DecodeError> {
+    for _ in 0..header_count(cursor)? {
+        header_key(cursor)?;
+        cursor.nullable_part("header value")?;
+    }
+    Ok(())
+}
+
+fn decode_headers(cursor: &mut Cursor<'_>) -> Result<Vec<Header>, DecodeError> {
+    let mut headers = Vec::new();
+    for _ in 0..header_count(cursor)? {
+        let key = header_key(cursor)?.into_bytes();
+        let value = cursor
+            .nullable_part("header value")?
+            .map(Cursor::into_bytes);
+        headers.push(Header { key, value });
+    }
+    Ok(headers)
+}
+
+impl Record {
+    /// Writes the record with its offset and timestamp relative to the batch's.
+    pub(super) fn encode(
+        &self,
+        out: &mut BytesMut,
+        timestamp_delta: i64,
+        offset_delta: i32,
+    ) -> Result<(), EncodeError> {
+        let mut body = BytesMut::new();
+        body.put_i8(0); // attributes: none are defined
+        write_varlong(&mut body, timestamp_delta);
+        write_varint(&mut body, offset_delta);
+        put_nullable(&mut body, self.key.as_ref(), "record key")?;
+        put_nullable(&mut body, self.value.as_ref(), "record value")?;
+        write_varint(&mut body, length(self.headers.len(), "record headers")?);
+        for header in &self.headers {
+            put_nullable(&mut body, Some(&header.key), "header key")?;
+            put_nullable(&mut body, header.value.as_ref(), "header value")?;
+        }
+        write_varint(out, length(body.len(), "record")?);
+        out.extend_from_slice(&body);
+        Ok(())
+    }
+}
+
+fn put_nullable(
+    out: &mut BytesMut,
+    bytes: Option<&Bytes>,
+    what: &'static str,
+) -> Result<(), EncodeError> {
+    match bytes {
+        Some(bytes) => {
+            write_varint(out, length(bytes.len(), what)?);
+            out.extend_from_slice(bytes);
+        }
+        None => write_varint(out, -1),
+    }
+    Ok(())
+}
+
+/// A length as the 32-bit number that the format has for it.
+pub(super) fn length(length: usize, what: &'static str) -> Result<i32, EncodeError> {
+    i32::try_from(length).map_err(|_| EncodeError::TooLong {
+        what,
+        length,
+        maximum: i32::MAX as usize,
+    })
+}

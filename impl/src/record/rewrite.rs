@@ -1,0 +1,65 @@
+//! Batches made from batches: restamped, mapped, emptied.
+
+use super::batch::RecordBatch;
+use super::header::{Attributes, BatchHeader, MAGIC_V2, MIN_BATCH_LENGTH_V2};
+use crate::types::{LeaderEpoch, Offset, ProducerId, TimestampMs};
+
+impl RecordBatch {
+    /// The batch at another base offset. The CRC does not cover it.
+    #[must_use]
+    pub fn with_base_offset(&self, base_offset: Offset) -> Self {
+        Self::assemble(
+            BatchHeader {
+                base_offset,
+                ..*self.header()
+            },
+            self.records_bytes(),
+        )
+    }
+
+    /// The batch with another leader epoch. The CRC does not cover it.
+    #[must_use]
+    pub fn with_leader_epoch(&self, partition_leader_epoch: LeaderEpoch) -> Self {
+        Self::assemble(
+            BatchHeader {
+                partition_leader_epoch,
+                ..*self.header()
+            },
+            self.records_bytes(),
+        )
+    }
+
+    /// The batch under another producer id, with the CRC that belongs to it.
+    #[must_use]
+    pub fn with_producer_id(&self, producer_id: ProducerId) -> Self {
+        Self::assemble_with_crc(
+            BatchHeader {
+                producer_id,
+                ..*self.header()
+            },
+            self.records_bytes(),
+        )
+    }
+
+    /// What is left of a batch when compaction has removed all its records
+    /// (Kafka: `DefaultRecordBatch.writeEmptyHeader`).
+    ///
+    /// It keeps offsets, producer, sequence and flags, so that the producer's state can still be read from the log, and
+    /// the max timestamp. It has no codec, no delete horizon and no base timestamp.
+    #[must_use]
+    pub fn empty_header(of: &BatchHeader) -> Self {
+        let attributes = Attributes::default()
+            .with_timestamp_type(of.attributes.timestamp_type())
+            .with_transactional(of.attributes.is_transactional())
+            .with_control(of.attributes.is_control());
+        let header = BatchHeader {
+            batch_length: MIN_BATCH_LENGTH_V2,
+            magic: MAGIC_V2,
+            attributes,
+            base_timestamp: TimestampMs::NONE,
+            record_count: 0,
+            ..*of
+        };
+        Self::assemble_with_crc(header, &[])
+    }
+}

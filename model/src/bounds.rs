@@ -1,0 +1,149 @@
+//! Bounds: how much happens within the explored space. They are part of every verdict.
+
+use std::collections::BTreeMap;
+
+use crate::topology::Topology;
+
+/// How much happens. Producers are counted per cluster that can be writable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// Producers without a producer id.
+    pub plain: u8,
+    /// Idempotent producers.
+    pub idempotent: u8,
+    /// Transactional producers.
+    pub transactional: u8,
+    /// Batches that each plain and each idempotent producer sends.
+    pub batches: u8,
+    /// Transactions of one batch that each transactional producer runs.
+    pub transactions: u8,
+    /// 1 if a transaction may end in ABORT as well as in COMMIT, 0 if all commit.
+    pub aborts: u8,
+    /// Crashes in total, over all replicas.
+    pub crashes: u8,
+    /// Lines of the operator's script that may be carried out.
+    pub commands: u8,
+}
+
+/// The keys of [`Bounds`], with the largest value that each may take and its meaning.
+pub const KEYS: &[(&str, u8, &str)] = &[
+    ("plain", 2, "producers without an id, per writable cluster"),
+    ("idempotent", 2, "idempotent producers, per writable cluster"),
+    ("transactional", 2, "transactional producers, per writable cluster"),
+    ("batches", 6, "batches of each plain and idempotent producer"),
+    ("transactions", 4, "transactions of each transactional producer, one batch each"),
+    ("aborts", 1, "1 if transactions may abort"),
+    ("crashes", 4, "crashes in total"),
+    ("commands", 8, "lines of the operator's script that are carried out"),
+];
+
+/// Why a text is not a set of bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoundsError {
+    /// Neither a name nor KEY=N.
+    #[error("unknown bound '{text}'; use small, ci, deep or KEY=N with KEY one of {}", keys())]
+    Unknown {
+        /// The text.
+        text: String,
+    },
+    /// The value is not a number in range.
+    #[error("bound '{key}' takes a number from 0 to {max}, not '{value}'")]
+    OutOfRange {
+        /// The key.
+        key: String,
+        /// What was given.
+        value: String,
+        /// The largest value.
+        max: u8,
+    },
+}
+
+fn keys() -> String {
+    KEYS.iter().map(|(k, _, _)| *k).collect::<Vec<_>>().join(", ")
+}
+
+impl Bounds {
+    /// The smallest bounds that show anything.
+    pub const SMALL: Self =
+        Self { plain: 0, idempotent: 1, transactional: 0, batches: 1, transactions: 1, aborts: 0, crashes: 0, commands: 8 };
+
+    /// The bounds for every push: each topology has its own, as large as the time of all runs together allows.
+    #[must_use]
+    pub fn ci(topology: &Topology) -> Self {
+        let base = Self {
+            plain: 0,
+            idempotent: 1,
+            transactional: 1,
+            batches: 2,
+            transactions: 1,
+            aborts: 1,
+            crashes: 1,
+            commands: 8,
+        };
+        match topology.name {
+            "active-passive" => base,
+            "failback" => Self { batches: 1, aborts: 0, ..base },
+            "chain-4" => Self { transactional: 0, aborts: 0, ..base },
+            _ => Self { batches: 1, crashes: 0, ..base },
+        }
+    }
+
+    /// Bounds that need minutes or hours.
+    #[must_use]
+    pub fn deep(topology: &Topology) -> Self {
+        let ci = Self::ci(topology);
+        Self { plain: 1, transactional: 1, batches: 2, crashes: 1, aborts: 1, ..ci }
+    }
+
+    /// Reads `small`, `ci`, `deep`, or a list of these and KEY=N; later parts overrule earlier ones, and `ci` is the start.
+    ///
+    /// # Errors
+    /// [`BoundsError`] names the keys or the range.
+    pub fn parse(text: &str, topology: &Topology) -> Result<Self, BoundsError> {
+        let mut bounds = Self::ci(topology);
+        for part in text.split(',') {
+            match part {
+                "small" => bounds = Self::SMALL,
+                "ci" => bounds = Self::ci(topology),
+                "deep" => bounds = Self::deep(topology),
+                _ => bounds.set(part)?,
+            }
+        }
+        Ok(bounds)
+    }
+
+    fn set(&mut self, part: &str) -> Result<(), BoundsError> {
+        let unknown = || BoundsError::Unknown { text: part.to_owned() };
+        let (key, value) = part.split_once('=').ok_or_else(unknown)?;
+        let (_, max, _) = KEYS.iter().find(|(k, _, _)| *k == key).ok_or_else(unknown)?;
+        let number = value.parse::<u8>().ok().filter(|n| n <= max);
+        let number =
+            number.ok_or_else(|| BoundsError::OutOfRange { key: key.to_owned(), value: value.to_owned(), max: *max })?;
+        match key {
+            "plain" => self.plain = number,
+            "idempotent" => self.idempotent = number,
+            "transactional" => self.transactional = number,
+            "batches" => self.batches = number,
+            "transactions" => self.transactions = number,
+            "aborts" => self.aborts = number,
+            "crashes" => self.crashes = number,
+            _ => self.commands = number,
+        }
+        Ok(())
+    }
+
+    /// The bounds by key.
+    #[must_use]
+    pub fn to_map(&self) -> BTreeMap<&'static str, u8> {
+        BTreeMap::from([
+            ("plain", self.plain),
+            ("idempotent", self.idempotent),
+            ("transactional", self.transactional),
+            ("batches", self.batches),
+            ("transactions", self.transactions),
+            ("aborts", self.aborts),
+            ("crashes", self.crashes),
+            ("commands", self.commands),
+        ])
+    }
+}

@@ -1,0 +1,222 @@
+//! Prose: a step in one line, a state as a small picture. For people; nothing is computed from it.
+
+use std::fmt::Write as _;
+
+use stateright::actor::{ActorModelAction, Id};
+
+use crate::batch::{Batch, Kind};
+use crate::effect::{Effect, Outcome, TruncateWhy};
+use crate::ids::Cluster;
+use crate::message::Msg;
+use crate::mirror::MirrorState;
+use crate::node::Timer;
+use crate::psm::Origin;
+use crate::replica::Replica;
+use crate::scenario::{Action, MicroStep, Scenario, State};
+use crate::truth::Anomaly;
+
+/// A batch in the notation of the stories: `5.0#2` is producer id 5, epoch 0, sequence 2; `t` marks data of a transaction.
+#[must_use]
+pub fn batch(batch: &Batch) -> String {
+    match batch.kind {
+        Kind::Data { .. } if batch.producer_id.0 == -1 => "a plain batch".to_owned(),
+        Kind::Data { transactional } => {
+            let t = if transactional { "t" } else { "" };
+            format!("{}.{}#{}{t}", batch.producer_id, batch.producer_epoch, batch.sequence)
+        }
+        Kind::Marker { commit, coordinator_epoch } => {
+            let word = if commit { "COMMIT" } else { "ABORT" };
+            format!("{word} {}.{} (coordinator epoch {coordinator_epoch})", batch.producer_id, batch.producer_epoch)
+        }
+        Kind::Barrier { source } => format!("BARRIER (source {source})"),
+    }
+}
+
+fn author(scenario: &Scenario, batch: &Batch) -> String {
+    batch.author.for_display().writer.map_or_else(|| "the mirror".to_owned(), |w| scenario.writer_name(w))
+}
+
+fn cluster_of(scenario: &Scenario, actor: usize) -> Option<Cluster> {
+    let clusters = scenario.topology.clusters;
+    clusters.get(actor % clusters.len().max(1)).map(|(c, _)| *c).filter(|_| actor < 2 * clusters.len())
+}
+
+fn actor_name(scenario: &Scenario, id: Id) -> String {
+    let actor = usize::from(id);
+    let clusters = scenario.topology.clusters.len();
+    match cluster_of(scenario, actor) {
+        Some(cluster) if actor < clusters => cluster.to_string(),
+        Some(cluster) => format!("{cluster}'s coordinator"),
+        None if actor == scenario.directory.operator => "the operator".to_owned(),
+        None => {
+            let number = u8::try_from(actor - scenario.directory.operator - 1).unwrap_or(u8::MAX);
+            scenario.writer_name(crate::truth::Writer(number))
+        }
+    }
+}
+
+/// An action in one line, without knowing the state in which it is taken.
+#[must_use]
+pub fn action_line(scenario: &Scenario, action: &Action) -> String {
+    let name = |id: Id| actor_name(scenario, id);
+    match action {
+        ActorModelAction::Deliver { src, dst, msg } => match msg {
+            Msg::Produce(b) => format!("{}'s {} reaches {}", name(*src), batch(b), name(*dst)),
+            Msg::WriteMarker { marker, .. } => format!("{} of {} reaches {}", batch(marker), author(scenario, marker), name(*dst)),
+            Msg::Fetch(offset) => format!("{} fetches offset {offset} from {}", name(*src), name(*dst)),
+            Msg::Stop(_) => format!("the operator stops the mirror on {}", name(*dst)),
+            Msg::Start { source, .. } => format!("the operator starts {} mirroring {source}", name(*dst)),
+            Msg::InitProducerId => format!("{} asks {} for a producer id", name(*src), name(*dst)),
+            other => format!("{} to {}: {other:?}", name(*src), name(*dst)),
+        },
+        ActorModelAction::Timeout(id, Timer::NextStep) => format!("{} takes the next step of its sequence", name(*id)),
+        ActorModelAction::Timeout(id, Timer::EndTransaction { commit }) => {
+            format!("{} {}s its transaction", name(*id), if *commit { "commit" } else { "abort" })
+        }
+        ActorModelAction::Crash(id) => format!("{} crashes", name(*id)),
+        ActorModelAction::Recover(id) => format!("{} recovers", name(*id)),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A whole step in one line: the action, and what came of it.
+#[must_use]
+pub fn step_line(scenario: &Scenario, before: &State, steps: &[MicroStep], after: &State) -> String {
+    let _ = (before, after);
+    let mut clauses = Vec::new();
+    for step in steps {
+        if step.effects.is_empty() {
+            clauses.extend(quiet_clause(scenario, &step.action, clauses.is_empty()));
+        }
+        for effect in &step.effects {
+            clauses.extend(effect_clause(scenario, step.actor, effect));
+        }
+    }
+    let line = clauses.join("; ");
+    let mut chars = line.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+}
+
+/// What to say of an action that touched no log.
+fn quiet_clause(scenario: &Scenario, action: &Action, first: bool) -> Option<String> {
+    match action {
+        ActorModelAction::Deliver { dst, msg: Msg::ProducerIdIs(id), .. } => {
+            Some(format!("{} is given producer id {id}", actor_name(scenario, *dst)))
+        }
+        ActorModelAction::Deliver { msg: Msg::InitProducerId | Msg::Fetch(_), .. } => None,
+        _ if first => Some(action_line(scenario, action)),
+        _ => None,
+    }
+}
+
+fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<String> {
+    let here = cluster_of(scenario, actor)?;
+    Some(match effect {
+        Effect::Append { origin, batch: b, outcome } => append_clause(scenario, here, *origin, b, *outcome),
+        Effect::Mirror { from, offset, stored, outcome } => {
+            let what = match stored.kind {
+                Kind::Data { .. } | Kind::Marker { .. } => format!("{} of {}", batch(stored), author(scenario, stored)),
+                Kind::Barrier { .. } => format!("{}'s {}", stored.author.for_display().cluster, batch(stored)),
+            };
+            match outcome {
+                Outcome::Rejected(why) => format!("{here} fetches offset {offset} from {from} but refuses {what}: {}", why.class()),
+                _ => format!("{here} mirrors offset {offset} from {from}: {what}"),
+            }
+        }
+        Effect::Truncate { to, why } => match why {
+            TruncateWhy::StopToLso => format!("{here} drops what is not stable: its log is truncated to {to}"),
+            TruncateWhy::Alignment => format!("{here} aligns with its source: its log is truncated to {to}"),
+            TruncateWhy::SourceShorter => format!("{here}'s log is longer than its source's: it is truncated to {to}"),
+        },
+        Effect::MirrorState { to, source } => state_clause(here, *to, *source),
+        Effect::LastMirroredOffset(offset) => format!("{here} stores its last mirrored offset, {offset}"),
+        Effect::Crash => format!("{here}'s broker crashes"),
+        Effect::Recover { .. } => format!("{here} recovers by replaying its log"),
+        Effect::Anomaly(anomaly) => match anomaly {
+            Anomaly::SequenceBreakAccepted => "the sequence does not follow, and no one notices".to_owned(),
+            Anomaly::LowerEpochAccepted => "its epoch is lower than the one known, and it is accepted".to_owned(),
+            Anomaly::ForeignMarker => "the marker ends another producer's transaction".to_owned(),
+            Anomaly::FalseDuplicate => "the record is lost".to_owned(),
+            Anomaly::FalseRejection => return None,
+        },
+    })
+}
+
+fn append_clause(scenario: &Scenario, here: Cluster, origin: Origin, b: &Batch, outcome: Outcome) -> String {
+    let who = author(scenario, b);
+    match (b.kind, outcome) {
+        (Kind::Barrier { .. }, Outcome::Appended(at)) => format!("{here} writes the barrier at offset {at}"),
+        (Kind::Barrier { .. }, other) => format!("{here} fails to write the barrier: {other:?}"),
+        (Kind::Marker { .. }, Outcome::Appended(at)) => format!("{here}'s coordinator writes {} for {who} at offset {at}", batch(b)),
+        (Kind::Marker { .. }, Outcome::Rejected(why)) => {
+            format!("{here} refuses its own coordinator's {} for {who}: {}", batch(b), why.class())
+        }
+        (_, Outcome::Appended(at)) => format!("{who} writes {} to {here} at offset {at}", batch(b)),
+        (_, Outcome::Duplicate(at)) => {
+            format!("{who} sends its new batch {} to {here}, which takes it for a resend of offset {at} and acknowledges it", batch(b))
+        }
+        (_, Outcome::Rejected(why)) => format!("{who} sends {} to {here} ({origin:?}) and is refused: {}", batch(b), why.class()),
+    }
+}
+
+fn state_clause(here: Cluster, to: MirrorState, source: Option<Cluster>) -> String {
+    match (to, source) {
+        (MirrorState::Stopping, _) => format!("the operator stops the mirror on {here}: its fetcher is removed"),
+        (MirrorState::Stopped, _) => format!("{here} becomes writable"),
+        (MirrorState::LogAlignment, Some(s)) => format!("the operator starts {here} mirroring {s}: {here} is read-only now"),
+        (MirrorState::Mirroring, _) => format!("{here} starts to fetch"),
+        (MirrorState::Failed, _) => format!("the mirror on {here} fails"),
+        (MirrorState::LogAlignment, None) => format!("{here} aligns its log"),
+    }
+}
+
+fn cell(scenario: &Scenario, b: &Batch) -> String {
+    let who = b.author.for_display().writer.map_or_else(String::new, |w| format!("({})", scenario.writer_name(w)));
+    match b.kind {
+        Kind::Data { .. } if b.producer_id.0 == -1 => format!("-1{who}"),
+        Kind::Data { .. } => format!("{}{who}", batch(b)),
+        Kind::Marker { commit, .. } => format!("{}{}.{}{who}", if commit { "CM" } else { "AB" }, b.producer_id, b.producer_epoch),
+        Kind::Barrier { source } => format!("BAR<{source}"),
+    }
+}
+
+fn row(scenario: &Scenario, cluster: Cluster, replica: &Replica) -> String {
+    let mut line = format!("{cluster} {:<13}", replica.durable.mirror.state.name());
+    for b in &replica.durable.log {
+        let _ = write!(line, " | {}", cell(scenario, b));
+    }
+    let mut entries = Vec::new();
+    for e in replica.psm.entries() {
+        let window: Vec<_> = e.window.as_slice().iter().map(|c| format!("{}@{}", c.sequence, c.offset)).collect();
+        let coordinator = if e.coordinator_epoch.0 < 0 { String::new() } else { format!("c{}", e.coordinator_epoch) };
+        let txn = e.txn_first_offset.map_or_else(String::new, |o| format!(" txn@{o}"));
+        entries.push(format!("{}:e{}[{}]{coordinator}{txn}", e.id, e.epoch, window.join(",")));
+    }
+    let _ = write!(line, "\n    LSO {} end {}  {{{}}}", replica.last_stable_offset(), replica.high_watermark(), entries.join(" "));
+    line
+}
+
+/// The logs and producer states of all clusters, two lines each.
+#[must_use]
+pub fn picture(scenario: &Scenario, state: &State) -> String {
+    scenario.replicas(state).map(|(c, r)| row(scenario, c, r)).collect::<Vec<_>>().join("\n")
+}
+
+/// The picture as SVG, for the Explorer.
+#[must_use]
+pub fn svg(scenario: &Scenario, state: &State) -> String {
+    let text = picture(scenario, state);
+    let mut lines = String::new();
+    let mut width = 0;
+    let mut height = 10;
+    for line in text.lines() {
+        height += 18;
+        width = width.max(line.chars().count() * 8 + 20);
+        let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let _ = write!(lines, "<text x='10' y='{height}' xml:space='preserve'>{escaped}</text>");
+    }
+    format!(
+        "<svg version='1.1' xmlns='http://www.w3.org/2000/svg' width='{width}' height='{}' font-family='monospace' font-size='13'>{lines}</svg>",
+        height + 12
+    )
+}

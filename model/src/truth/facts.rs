@@ -1,0 +1,55 @@
+//! The facts that are sealed in ghosts.
+
+use super::Ghost;
+use crate::ids::{Cluster, Offset};
+
+/// A real producer, by its number in the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Writer(pub u8);
+
+/// Who wrote a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Author {
+    /// The real producer; none for a barrier.
+    pub writer: Option<Writer>,
+    /// The cluster to whose leader it was sent.
+    pub cluster: Cluster,
+    /// The batch's number among those of its writer, so that a resend can be told from a new batch.
+    pub serial: u8,
+}
+
+/// Who contributed to an entry of the ProducerStateManager since the entry appeared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Contributors {
+    /// A bit for each real producer.
+    writers: u16,
+    /// The smallest offset of a contributing batch.
+    oldest: Offset,
+}
+
+impl Ghost<Contributors> {
+    /// The contributors of a new entry: the author of its first batch.
+    #[must_use]
+    pub fn first(author: &Ghost<Author>, offset: Offset) -> Self {
+        let writers = author.0.writer.map_or(0, |w| 1_u16.checked_shl(u32::from(w.0)).unwrap_or(0));
+        Self(Contributors { writers, oldest: offset })
+    }
+
+    /// With those of another.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self(Contributors { writers: self.0.writers | other.0.writers, oldest: self.0.oldest.min(other.0.oldest) })
+    }
+
+    pub(super) const fn writer_count(&self) -> u32 {
+        self.0.writers.count_ones()
+    }
+
+    pub(super) const fn oldest(&self) -> Offset {
+        self.0.oldest
+    }
+}
+
+/// The log end offset of a partition at the moment when it became writable the last time; none while it is read-only.
+/// Everything below is inherited, everything from there on is local.
+pub type Stint = Option<Offset>;

@@ -1,0 +1,31 @@
+//! Ground truth: which real producer wrote what.
+//!
+//! Replicas must not see it. A [`Ghost`] travels with a batch through logs, messages and producer state, but only this module and its
+//! children can look inside, so no rule of the protocol can depend on it; they judge, they do not act.
+
+mod anomaly;
+mod facts;
+mod judge;
+
+pub use anomaly::{Anomalies, Anomaly};
+pub use facts::{Author, Contributors, Stint, Writer};
+pub use judge::{
+    barrier_before_local, foreign_marker, is_same_batch, log_pid_single_producer, no_barrier_after_local, psm_entry_single_producer,
+    writable_psm_empty,
+};
+
+/// A value that travels with protocol data and that only the judging code of this module can read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ghost<T>(T);
+
+impl<T> Ghost<T> {
+    /// Seals a value.
+    pub const fn new(value: T) -> Self {
+        Self(value)
+    }
+
+    /// Opens the seal for people: names in stories, traces and drawings. Rules of the protocol must not call this; a test greps for it.
+    pub const fn for_display(&self) -> &T {
+        &self.0
+    }
+}
