@@ -35,6 +35,8 @@ pub enum Effect {
         from: Cluster,
         /// Where it lay there; the same offset here.
         offset: Offset,
+        /// The batch as it lay there.
+        sent: Batch,
         /// The batch as stored here.
         stored: Batch,
         /// The result.

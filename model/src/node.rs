@@ -81,8 +81,8 @@ pub enum Timer {
     NextStep,
     /// A producer ends its transaction.
     EndTransaction {
-        /// COMMIT rather than ABORT.
-        commit: bool,
+        /// ABORT rather than COMMIT.
+        abort: bool,
     },
 }
 
@@ -154,13 +154,13 @@ impl Actor for Node {
 
     fn on_timeout(&self, _id: Id, state: &mut Cow<NodeState>, timer: &Timer, out: &mut Out<Self>) {
         match (&self.role, &**state, timer) {
-            (Role::Producer { config, .. }, NodeState::Producer(producer), Timer::EndTransaction { commit }) => {
+            (Role::Producer { config, .. }, NodeState::Producer(producer), Timer::EndTransaction { abort }) => {
                 let mut producer = *producer;
                 let (next_epoch, author) = config.end_transaction(&mut producer);
                 if let Some(coordinator) = self.directory.coordinator(config.cluster) {
-                    out.send(coordinator, Msg::EndTxn { commit: *commit, id: producer.id, next_epoch, author });
+                    out.send(coordinator, Msg::EndTxn { commit: !*abort, id: producer.id, next_epoch, author });
                 }
-                out.cancel_timer(Timer::EndTransaction { commit: !*commit });
+                out.cancel_timer(Timer::EndTransaction { abort: !*abort });
                 *state = Cow::Owned(NodeState::Producer(producer));
             }
             (Role::Replica(config), NodeState::Replica(replica), Timer::NextStep) => {
@@ -220,9 +220,9 @@ impl Node {
         if goes_on {
             self.send_next(config, producer, out);
         } else if producer.phase == Phase::InTransaction {
-            out.set_timer(Timer::EndTransaction { commit: true }, model_timeout());
+            out.set_timer(Timer::EndTransaction { abort: false }, model_timeout());
             if aborts {
-                out.set_timer(Timer::EndTransaction { commit: false }, model_timeout());
+                out.set_timer(Timer::EndTransaction { abort: true }, model_timeout());
             }
         }
     }

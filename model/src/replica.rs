@@ -240,7 +240,7 @@ impl ReplicaConfig {
             Ok(at) => Outcome::Appended(at),
             Err(rejection) => Outcome::Rejected(rejection),
         };
-        replica.journal.insert(0, Effect::Mirror { from: source, offset, stored, outcome });
+        replica.journal.insert(0, Effect::Mirror { from: source, offset, sent: batch, stored, outcome });
         if result.is_ok() {
             return Some(Ask::Fetch(source, offset.plus(1)));
         }

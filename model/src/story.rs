@@ -10,7 +10,6 @@ use crate::ids::Cluster;
 use crate::message::Msg;
 use crate::mirror::MirrorState;
 use crate::node::Timer;
-use crate::psm::Origin;
 use crate::replica::Replica;
 use crate::scenario::{Action, MicroStep, Scenario, State};
 use crate::truth::Anomaly;
@@ -70,8 +69,8 @@ pub fn action_line(scenario: &Scenario, action: &Action) -> String {
             other => format!("{} to {}: {other:?}", name(*src), name(*dst)),
         },
         ActorModelAction::Timeout(id, Timer::NextStep) => format!("{} takes the next step of its sequence", name(*id)),
-        ActorModelAction::Timeout(id, Timer::EndTransaction { commit }) => {
-            format!("{} {}s its transaction", name(*id), if *commit { "commit" } else { "abort" })
+        ActorModelAction::Timeout(id, Timer::EndTransaction { abort }) => {
+            format!("{} {} its transaction", name(*id), if *abort { "aborts" } else { "commits" })
         }
         ActorModelAction::Crash(id) => format!("{} crashes", name(*id)),
         ActorModelAction::Recover(id) => format!("{} recovers", name(*id)),
@@ -93,8 +92,9 @@ pub fn step_line(scenario: &Scenario, before: &State, steps: &[MicroStep], after
         }
     }
     let line = clauses.join("; ");
-    let mut chars = line.chars();
-    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+    // Names of producers keep their small letters.
+    let line = line.strip_prefix("the ").map_or_else(|| line.clone(), |rest| format!("The {rest}"));
+    format!("{line}.")
 }
 
 /// What to say of an action that touched no log.
@@ -112,10 +112,13 @@ fn quiet_clause(scenario: &Scenario, action: &Action, first: bool) -> Option<Str
 fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<String> {
     let here = cluster_of(scenario, actor)?;
     Some(match effect {
-        Effect::Append { origin, batch: b, outcome } => append_clause(scenario, here, *origin, b, *outcome),
-        Effect::Mirror { from, offset, stored, outcome } => {
+        Effect::Append { batch: b, outcome, .. } => append_clause(scenario, here, b, *outcome),
+        Effect::Mirror { from, offset, sent, stored, outcome } => {
             let what = match stored.kind {
-                Kind::Data { .. } | Kind::Marker { .. } => format!("{} of {}", batch(stored), author(scenario, stored)),
+                Kind::Data { .. } | Kind::Marker { .. } if sent == stored => format!("{} of {}", batch(sent), author(scenario, sent)),
+                Kind::Data { .. } | Kind::Marker { .. } => {
+                    format!("{} of {}, stored as {}", batch(sent), author(scenario, sent), batch(stored))
+                }
                 Kind::Barrier { .. } => format!("{}'s {}", stored.author.for_display().cluster, batch(stored)),
             };
             match outcome {
@@ -142,7 +145,7 @@ fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<S
     })
 }
 
-fn append_clause(scenario: &Scenario, here: Cluster, origin: Origin, b: &Batch, outcome: Outcome) -> String {
+fn append_clause(scenario: &Scenario, here: Cluster, b: &Batch, outcome: Outcome) -> String {
     let who = author(scenario, b);
     match (b.kind, outcome) {
         (Kind::Barrier { .. }, Outcome::Appended(at)) => format!("{here} writes the barrier at offset {at}"),
@@ -155,7 +158,7 @@ fn append_clause(scenario: &Scenario, here: Cluster, origin: Origin, b: &Batch, 
         (_, Outcome::Duplicate(at)) => {
             format!("{who} sends its new batch {} to {here}, which takes it for a resend of offset {at} and acknowledges it", batch(b))
         }
-        (_, Outcome::Rejected(why)) => format!("{who} sends {} to {here} ({origin:?}) and is refused: {}", batch(b), why.class()),
+        (_, Outcome::Rejected(why)) => format!("{who} sends {} to {here} and is refused: {}", batch(b), why.class()),
     }
 }
 

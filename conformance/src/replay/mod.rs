@@ -91,7 +91,7 @@ pub enum ReplayError {
         /// The target's name.
         target: String,
         /// What it said.
-        source: TargetError,
+        source: Box<TargetError>,
     },
     /// The target could not carry out an operation or show its state.
     #[error("target {target}, step {step} ({what}): {source}")]
@@ -103,14 +103,14 @@ pub enum ReplayError {
         /// The operation or observation.
         what: String,
         /// What the target said.
-        source: TargetError,
+        source: Box<TargetError>,
     },
 }
 
 impl ReplayError {
     /// What the target said.
     #[must_use]
-    pub const fn cause(&self) -> &TargetError {
+    pub fn cause(&self) -> &TargetError {
         match self {
             Self::Scenario { source, .. } | Self::Step { source, .. } => source,
         }
@@ -169,7 +169,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn start(trace: &Trace, target: &'a mut dyn Target) -> Result<Self, ReplayError> {
         let name = target.name().to_owned();
-        target.reset(trace).map_err(|source| ReplayError::Scenario { target: name, source })?;
+        target.reset(trace).map_err(|source| ReplayError::Scenario { target: name, source: Box::new(source) })?;
         let mut run = Self { target, ledger: Ledger::new(trace), witness: Witness::default(), states: BTreeMap::new(), operations: 0 };
         for replica in &trace.replicas {
             let state = run.observe(&replica.name, 0)?;
@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
     }
 
     fn failed(&self, step: u32, what: String, source: TargetError) -> ReplayError {
-        ReplayError::Step { target: self.target.name().to_owned(), step, what, source }
+        ReplayError::Step { target: self.target.name().to_owned(), step, what, source: Box::new(source) }
     }
 
     /// Executes a step and tells the first difference. All operations of the step are executed, so that `outcomes` sees them all.

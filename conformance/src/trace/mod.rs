@@ -5,6 +5,7 @@ pub mod format;
 pub mod read;
 pub mod write;
 
+mod access;
 mod error;
 mod locate;
 mod semantics;

@@ -1,0 +1,226 @@
+//! Leader epochs and the offsets at which they begin (Kafka: `LeaderEpochFileCache`).
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+
+use crate::types::{LeaderEpoch, Offset};
+
+/// A leader epoch and the offset of its first batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EpochEntry {
+    /// The epoch.
+    pub epoch: LeaderEpoch,
+    /// Where it begins.
+    pub start_offset: Offset,
+}
+
+/// The entries ascend in both epoch and start offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LeaderEpochCache {
+    entries: Vec<EpochEntry>,
+}
+
+/// Leader epochs are 0 or above (Kafka: `IllegalArgumentException`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("leader epoch {0}, expected 0 or above")]
+pub struct NegativeEpoch(pub LeaderEpoch);
+
+/// Why a checkpoint file cannot be read; lines count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EpochCheckpointError {
+    /// The bytes are not UTF-8.
+    #[error("not UTF-8")]
+    NotText,
+    /// The first line is not 0.
+    #[error("line 1: expected version 0")]
+    Version,
+    /// A line is not of the form that it should have.
+    #[error("line {line}: expected {expected}")]
+    Line {
+        /// The line.
+        line: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// There are more or fewer entries than the second line says.
+    #[error("{found} entries, expected {expected}")]
+    Count {
+        /// The count in the second line.
+        expected: usize,
+        /// The entries that are there.
+        found: usize,
+    },
+}
+
+impl LeaderEpochCache {
+    /// The entries, ascending.
+    #[must_use]
+    pub fn entries(&self) -> &[EpochEntry] {
+        &self.entries
+    }
+
+    /// The newest epoch.
+    #[must_use]
+    pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
+        self.entries.last().map(|entry| entry.epoch)
+    }
+
+    /// Notes that a batch of this epoch begins at this offset; returns whether that changed anything. Entries that are
+    /// no longer below both are dropped.
+    ///
+    /// # Errors
+    /// When the epoch or the offset is negative.
+    pub fn assign(
+        &mut self,
+        epoch: LeaderEpoch,
+        start_offset: Offset,
+    ) -> Result<bool, NegativeEpoch> {
+        if epoch < LeaderEpoch(0) || start_offset < Offset(0) {
+            return Err(NegativeEpoch(epoch));
+        }
+        let known = self
+            .entries
+            .last()
+            .is_some_and(|last| last.epoch == epoch && start_offset >= last.start_offset);
+        if known {
+            return Ok(false);
+        }
+        self.entries
+            .retain(|entry| entry.epoch < epoch && entry.start_offset < start_offset);
+        self.entries.push(EpochEntry {
+            epoch,
+            start_offset,
+        });
+        Ok(true)
+    }
+
+    /// Drops the epochs that begin at or behind an offset; returns whether that changed anything.
+    pub fn truncate_from_end(&mut self, end_offset: Offset) -> bool {
+        let before = self.entries.len();
+        if end_offset >= Offset(0) {
+            self.entries.retain(|entry| entry.start_offset < end_offset);
+        }
+        self.entries.len() != before
+    }
+
+    /// Drops what lies before an offset: the last epoch that begins at or below it begins there from now on. Returns
+    /// whether that changed anything.
+    pub fn truncate_from_start(&mut self, start_offset: Offset) -> bool {
+        let below = self
+            .entries
+            .iter()
+            .rposition(|entry| entry.start_offset <= start_offset);
+        let Some(index) = below.filter(|_| start_offset >= Offset(0)) else {
+            return false;
+        };
+        self.entries.drain(..index);
+        match self.entries.first_mut() {
+            Some(first) => {
+                let moved = first.start_offset != start_offset || index > 0;
+                first.start_offset = start_offset;
+                moved
+            }
+            None => false,
+        }
+    }
+
+    /// The largest epoch at or below the one asked for, and where it ends: at the beginning of the next one, or at the
+    /// log end offset. `None` when nothing is known. For an epoch below all, the answer is that epoch and the beginning
+    /// of the first.
+    #[must_use]
+    pub fn end_offset_for(
+        &self,
+        epoch: LeaderEpoch,
+        log_end_offset: Offset,
+    ) -> Option<(LeaderEpoch, Offset)> {
+        if epoch < LeaderEpoch(0) {
+            return None;
+        }
+        if self.latest_epoch() == Some(epoch) {
+            return Some((epoch, log_end_offset));
+        }
+        let higher = self.entries.iter().find(|entry| entry.epoch > epoch)?;
+        let floor = self.entries.iter().rev().find(|entry| entry.epoch <= epoch);
+        Some((
+            floor.map_or(epoch, |entry| entry.epoch),
+            higher.start_offset,
+        ))
+    }
+
+    /// The epoch of the batch at an offset.
+    #[must_use]
+    pub fn epoch_for_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
+        let mut below = self.entries.iter().rev();
+        below
+            .find(|entry| entry.start_offset <= offset)
+            .map(|entry| entry.epoch)
+    }
+
+    /// The largest epoch below this one.
+    #[must_use]
+    pub fn previous_epoch(&self, epoch: LeaderEpoch) -> Option<LeaderEpoch> {
+        let mut below = self.entries.iter().rev().map(|entry| entry.epoch);
+        below.find(|known| *known < epoch)
+    }
+
+    /// The checkpoint file: version 0, the count, and an epoch and an offset a line.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut text = format!("0\n{}\n", self.entries.len());
+        for entry in &self.entries {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{} {}", entry.epoch, entry.start_offset);
+        }
+        Bytes::from(text)
+    }
+
+    /// Reads a checkpoint file; an empty one holds no entries.
+    ///
+    /// # Errors
+    /// When the file is not of the form that [`LeaderEpochCache::encode`] writes, or the entries do not ascend.
+    pub fn decode(file: &Bytes) -> Result<Self, EpochCheckpointError> {
+        let text = std::str::from_utf8(file).map_err(|_| EpochCheckpointError::NotText)?;
+        let mut lines = text.lines();
+        match lines.next() {
+            None => return Ok(Self::default()),
+            Some("0") => {}
+            Some(_) => return Err(EpochCheckpointError::Version),
+        }
+        let Some(count) = lines.next() else {
+            return Ok(Self::default());
+        };
+        let count = count.parse().map_err(|_| EpochCheckpointError::Line {
+            line: 2,
+            expected: "a count",
+        })?;
+        let mut cache = Self::default();
+        for (index, line) in lines.enumerate() {
+            let entry = decode_line(line, cache.entries.last());
+            cache.entries.push(entry.ok_or(EpochCheckpointError::Line {
+                line: index.saturating_add(3),
+                expected: "an epoch and an offset above those before",
+            })?);
+        }
+        if cache.entries.len() != count {
+            let found = cache.entries.len();
+            return Err(EpochCheckpointError::Count {
+                expected: count,
+                found,
+            });
+        }
+        Ok(cache)
+    }
+}
+
+fn decode_line(line: &str, before: Option<&EpochEntry>) -> Option<EpochEntry> {
+    let mut words = line.split_whitespace();
+    let epoch = LeaderEpoch(words.next()?.parse().ok()?);
+    let start_offset = Offset(words.next()?.parse().ok()?);
+    let ascends = before.is_none_or(|b| b.epoch < epoch && b.start_offset < start_offset);
+    let valid = epoch >= LeaderEpoch(0) && start_offset >= Offset(0);
+    (words.next().is_none() && ascends && valid).then_some(EpochEntry {
+        epoch,
+        start_offset,
+    })
+}

@@ -1,0 +1,250 @@
+//! Why a log refuses an operation.
+
+use crate::psm::ProducerStateError;
+use crate::record::DecodeError;
+use crate::storage::StorageError;
+use crate::types::{LeaderEpoch, Offset, TimestampMs};
+
+use super::epoch_cache::{EpochCheckpointError, NegativeEpoch};
+
+/// Why an append was refused. Nothing was appended, unless [`AppendError::ProducerState`] tells of a transaction that
+/// was completed but not open. Each variant is named after the exception that Kafka throws in its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// A batch cannot be read, or its checksum is wrong.
+    #[error("corrupt batch: {0}")]
+    CorruptRecord(#[source] DecodeError),
+    /// A record of a batch cannot be read.
+    #[error("invalid record: {0}")]
+    UnreadableRecord(#[source] DecodeError),
+    /// A rule about what a batch may hold is broken.
+    #[error("invalid record: {0}")]
+    InvalidRecord(&'static str),
+    /// A record's timestamp is too far from the clock, or is not the client's to give.
+    #[error(
+        "timestamp {timestamp} ms of the record at offset {offset} is out of range, the clock says {now} ms"
+    )]
+    InvalidTimestamp {
+        /// The record's offset in the batch that was sent.
+        offset: Offset,
+        /// Its timestamp, in milliseconds.
+        timestamp: TimestampMs,
+        /// The clock, in milliseconds.
+        now: TimestampMs,
+    },
+    /// A batch is larger than a leader may append.
+    #[error("batch of {size} bytes, expected at most {max}")]
+    RecordTooLarge {
+        /// The size of the batch, in bytes.
+        size: usize,
+        /// `max.message.bytes`.
+        max: usize,
+    },
+    /// The whole append is larger than a segment.
+    #[error("append of {size} bytes, expected at most {max}")]
+    RecordBatchTooLarge {
+        /// The size of the append, in bytes.
+        size: usize,
+        /// `segment.bytes`.
+        max: usize,
+    },
+    /// Offsets do not ascend within an append, or leave the range of offsets.
+    #[error("batch from offset {base_offset} to {last_offset}, expected it to begin above {previous} and to ascend")]
+    OffsetsOutOfOrder {
+        /// The first offset of the batch.
+        base_offset: Offset,
+        /// The last offset of the batch.
+        last_offset: Offset,
+        /// The last offset of the batch before it; -1 if it is the first.
+        previous: Offset,
+    },
+    /// The first offset of a copy lies below the log end offset.
+    #[error(
+        "append from offset {first_offset} to {last_offset}, expected it to begin at {log_end_offset} or above"
+    )]
+    UnexpectedAppendOffset {
+        /// The first offset.
+        first_offset: Offset,
+        /// The last offset.
+        last_offset: Offset,
+        /// The log end offset.
+        log_end_offset: Offset,
+    },
+    /// The leader epoch of a batch is negative.
+    #[error("leader epoch {leader_epoch} of the batch at offset {offset}, expected 0 or above")]
+    InvalidLeaderEpoch {
+        /// The leader epoch.
+        leader_epoch: LeaderEpoch,
+        /// The first offset of the batch.
+        offset: Offset,
+    },
+    /// The ProducerStateManager refuses a batch.
+    #[error(transparent)]
+    ProducerState(#[from] ProducerStateError),
+    /// The log is read-only for this append.
+    #[error("the partition is read-only in mirror state {state}")]
+    ReadOnlyTopic {
+        /// The state of the mirror.
+        state: crate::mirror::MirrorState,
+    },
+    /// The storage failed, now or before.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl AppendError {
+    /// The simple name of the exception class that Kafka throws in this case.
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        match self {
+            Self::CorruptRecord(_) => "CorruptRecordException",
+            Self::UnreadableRecord(_) | Self::InvalidRecord(_) => "InvalidRecordException",
+            Self::InvalidTimestamp { .. } => "InvalidTimestampException",
+            Self::RecordTooLarge { .. } => "RecordTooLargeException",
+            Self::RecordBatchTooLarge { .. } => "RecordBatchTooLargeException",
+            Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
+            Self::UnexpectedAppendOffset { .. } => "UnexpectedAppendOffsetException",
+            Self::InvalidLeaderEpoch { .. } => "IllegalArgumentException",
+            Self::ProducerState(error) => error.kafka_class(),
+            Self::ReadOnlyTopic { .. } => "ReadOnlyTopicException",
+            Self::Storage(_) => "KafkaStorageException",
+        }
+    }
+}
+
+impl From<(NegativeEpoch, Offset)> for AppendError {
+    fn from((error, offset): (NegativeEpoch, Offset)) -> Self {
+        Self::InvalidLeaderEpoch {
+            leader_epoch: error.0,
+            offset,
+        }
+    }
+}
+
+/// Why a log cannot be created, opened, cut or closed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// There is a log in the storage already.
+    #[error("there is a log in this storage already")]
+    AlreadyExists,
+    /// A batch of the log, which is trusted, cannot be read.
+    #[error("corrupt batch at byte {position} of the log: {source}")]
+    CorruptRecord {
+        /// Where the batch begins.
+        position: u64,
+        /// What is wrong with it.
+        source: DecodeError,
+    },
+    /// The offsets of a batch of the log do not ascend.
+    #[error("batch at byte {position} of the log from offset {base_offset} to {last_offset}, expected at least {expected}")]
+    OffsetsOutOfOrder {
+        /// Where the batch begins.
+        position: u64,
+        /// Its first offset.
+        base_offset: Offset,
+        /// Its last offset.
+        last_offset: Offset,
+        /// The offset behind the batch before it.
+        expected: Offset,
+    },
+    /// A batch of a format that cannot be read yet; the log is left as it is.
+    #[error("unsupported batch at byte {position} of the log: {source}")]
+    Unsupported {
+        /// Where the batch begins.
+        position: u64,
+        /// Which format it has.
+        source: DecodeError,
+    },
+    /// The replay of a batch was refused, which no restart can mend.
+    #[error("replay of the log: {0}")]
+    ProducerState(#[from] ProducerStateError),
+    /// A leader epoch is negative.
+    #[error("leader epoch {0}, expected 0 or above")]
+    InvalidLeaderEpoch(LeaderEpoch),
+    /// The leader-epoch checkpoint cannot be read.
+    #[error("leader-epoch checkpoint: {0}")]
+    EpochCheckpoint(#[from] EpochCheckpointError),
+    /// The mirror metadata cannot be read or written.
+    #[error("mirror metadata: {0}")]
+    MirrorMetadata(#[from] crate::mirror::MetadataError),
+    /// An offset is negative.
+    #[error("offset {0}, expected 0 or above")]
+    NegativeOffset(Offset),
+    /// The storage failed, now or before.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl LogError {
+    /// The simple name of the exception class that Kafka throws in this case.
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        match self {
+            Self::AlreadyExists => "IllegalStateException",
+            Self::CorruptRecord { .. } => "CorruptRecordException",
+            Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
+            Self::Unsupported { .. } => "UnsupportedForMessageFormatException",
+            Self::ProducerState(error) => error.kafka_class(),
+            Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) => "IllegalArgumentException",
+            Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => {
+                "KafkaStorageException"
+            }
+        }
+    }
+}
+
+impl From<NegativeEpoch> for LogError {
+    fn from(error: NegativeEpoch) -> Self {
+        Self::InvalidLeaderEpoch(error.0)
+    }
+}
+
+/// Why a read was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The offset is not in the log.
+    #[error("offset {offset}, expected {log_start_offset} to {log_end_offset}")]
+    OffsetOutOfRange {
+        /// The offset asked for.
+        offset: Offset,
+        /// The log start offset.
+        log_start_offset: Offset,
+        /// The log end offset.
+        log_end_offset: Offset,
+    },
+    /// A batch of the log cannot be read.
+    #[error("corrupt batch at byte {position} of the log: {source}")]
+    CorruptRecord {
+        /// Where the batch begins.
+        position: u64,
+        /// What is wrong with it.
+        source: DecodeError,
+    },
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl ReadError {
+    /// The simple name of the exception class that Kafka throws in this case.
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        match self {
+            Self::OffsetOutOfRange { .. } => "OffsetOutOfRangeException",
+            Self::CorruptRecord { .. } => "CorruptRecordException",
+            Self::Storage(_) => "KafkaStorageException",
+        }
+    }
+}
+
+impl From<ReadError> for LogError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::CorruptRecord { position, source } => {
+                Self::CorruptRecord { position, source }
+            }
+            ReadError::Storage(error) => Self::Storage(error),
+            ReadError::OffsetOutOfRange { offset, .. } => Self::NegativeOffset(offset),
+        }
+    }
+}

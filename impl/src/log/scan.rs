@@ -1,0 +1,107 @@
+//! Reading a log file batch by batch (Kafka: `FileLogInputStream`).
+
+use bytes::Bytes;
+
+use crate::record::{DecodeError, LOG_OVERHEAD_BYTES, MIN_BATCH_LENGTH, RecordBatch};
+use crate::storage::{Storage, StorageError};
+
+/// Fewer bytes than this at the end of a file are no batch, whatever they are.
+const MIN_BYTES: u64 = 18;
+
+/// How much is read at once, in bytes; more when a batch is larger.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// Reads the batches of a file in order, holding one window of it in memory.
+pub(super) struct Scanner<'a, S> {
+    storage: &'a S,
+    name: &'a str,
+    len: u64,
+    position: u64,
+    window: Bytes,
+    window_at: u64,
+}
+
+/// Why the bytes at the scanner's position are no batch.
+#[derive(Debug)]
+pub(super) enum ScanError {
+    Corrupt(DecodeError),
+    Unsupported(DecodeError),
+    Storage(StorageError),
+}
+
+impl From<StorageError> for ScanError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<DecodeError> for ScanError {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::UnsupportedMagic { .. } => Self::Unsupported(error),
+            other => Self::Corrupt(other),
+        }
+    }
+}
+
+impl<'a, S: Storage> Scanner<'a, S> {
+    /// Reads from a byte of the file; a file that is not there is empty.
+    pub(super) fn new(storage: &'a S, name: &'a str, from: u64) -> Result<Self, StorageError> {
+        Ok(Self {
+            storage,
+            name,
+            len: storage.len(name)?.unwrap_or(0),
+            position: from,
+            window: Bytes::new(),
+            window_at: from,
+        })
+    }
+
+    /// Where the next batch begins, or where reading ended.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The length of the file, in bytes.
+    pub(super) fn file_len(&self) -> u64 {
+        self.len
+    }
+
+    /// The next batch, not checked beyond its header; `None` at the end and when the last batch is not whole.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+        let left = self.len.saturating_sub(self.position);
+        if left < MIN_BYTES {
+            return Ok(None);
+        }
+        let head = self.bytes(LOG_OVERHEAD_BYTES)?;
+        let length = head
+            .get(8..LOG_OVERHEAD_BYTES)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(0, i32::from_be_bytes);
+        // A length that no batch can have is for the decoder to refuse.
+        let size = match usize::try_from(length.max(MIN_BATCH_LENGTH)) {
+            Ok(length) => length.saturating_add(LOG_OVERHEAD_BYTES),
+            Err(_) => usize::MAX,
+        };
+        if size as u64 > left && length >= MIN_BATCH_LENGTH {
+            return Ok(None);
+        }
+        let bytes = self.bytes(size)?;
+        let (batch, size) = RecordBatch::decode(&bytes, 0)?;
+        self.position = self.position.saturating_add(size as u64);
+        Ok(Some(batch))
+    }
+
+    /// `wanted` bytes from the position on, or what the file has of them.
+    fn bytes(&mut self, wanted: usize) -> Result<Bytes, StorageError> {
+        let skip = usize::try_from(self.position.saturating_sub(self.window_at));
+        let skip = skip.unwrap_or(usize::MAX).min(self.window.len());
+        if self.window.len() - skip < wanted {
+            let max = wanted.max(WINDOW_BYTES);
+            self.window = self.storage.read(self.name, self.position, max)?;
+            self.window_at = self.position;
+            return Ok(self.window.slice(..wanted.min(self.window.len())));
+        }
+        Ok(self.window.slice(skip..skip.saturating_add(wanted)))
+    }
+}
