@@ -77,12 +77,7 @@ pub struct AppliedOn {
 
 impl AppliedOn {
     /// Everywhere.
-    pub const EVERYWHERE: Self = Self {
-        leader_append: true,
-        replication_append: true,
-        reload: true,
-        segment_recovery: true,
-    };
+    pub const EVERYWHERE: Self = Self { leader_append: true, replication_append: true, reload: true, segment_recovery: true };
 }
 
 impl Default for AppliedOn {
@@ -148,9 +143,7 @@ impl BarrierRules<'_> {
         place: Place,
     ) -> Result<(), ProducerStateError> {
         match batch {
-            BatchKind::Barrier { source_cluster_id }
-                if self.acts(source_cluster_id.as_deref(), place) =>
-            {
+            BatchKind::Barrier { source_cluster_id } if self.acts(source_cluster_id.as_deref(), place) => {
                 self.take_effect(live, pending)
             }
             _ => Ok(()),
@@ -178,9 +171,7 @@ impl BarrierRules<'_> {
         match place {
             Place::LeaderAppend => false,
             Place::ReplicationAppend(path) => path == ReplicationPath::Mirror,
-            Place::Reload | Place::SegmentRecovery => {
-                barrier_source.is_some() && barrier_source != self.mirror_source
-            }
+            Place::Reload | Place::SegmentRecovery => barrier_source.is_some() && barrier_source != self.mirror_source,
         }
     }
 
@@ -192,11 +183,7 @@ impl BarrierRules<'_> {
         }
     }
 
-    fn take_effect(
-        &self,
-        live: &mut ProducerStateManager,
-        pending: &mut PendingAppend,
-    ) -> Result<(), ProducerStateError> {
+    fn take_effect(&self, live: &mut ProducerStateManager, pending: &mut PendingAppend) -> Result<(), ProducerStateError> {
         match self.policy.timing {
             Timing::AtAnalysis => {
                 self.clear(live);

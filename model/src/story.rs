@@ -14,14 +14,14 @@ use crate::replica::Replica;
 use crate::scenario::{Action, MicroStep, Scenario, State};
 use crate::truth::Anomaly;
 
-/// A batch in the notation of the stories: `5.0#2` is producer id 5, epoch 0, sequence 2; `t` marks data of a transaction.
+/// A batch in the notation of the stories: `5.0#2` is producer id 5, epoch 0, sequence 2; a leading `t` marks data of a transaction.
 #[must_use]
 pub fn batch(batch: &Batch) -> String {
     match batch.kind {
         Kind::Data { .. } if batch.producer_id.0 == -1 => "a plain batch".to_owned(),
         Kind::Data { transactional } => {
             let t = if transactional { "t" } else { "" };
-            format!("{}.{}#{}{t}", batch.producer_id, batch.producer_epoch, batch.sequence)
+            format!("{t}{}.{}#{}", batch.producer_id, batch.producer_epoch, batch.sequence)
         }
         Kind::Marker { commit, coordinator_epoch } => {
             let word = if commit { "COMMIT" } else { "ABORT" };

@@ -67,7 +67,7 @@ pub enum CounterexampleError {
 
 /// The file name of a counterexample: design, topology and property, with nothing that a shell would take for itself.
 #[must_use]
-pub fn file_name(design: &str, topology: &str, property: &str) -> String {
+pub(super) fn file_name(design: &str, topology: &str, property: &str) -> String {
     let plain: String = design.chars().map(|c| if c.is_ascii_alphanumeric() || "-+=.".contains(c) { c } else { '_' }).collect();
     format!("{plain}.{topology}.{property}.json")
 }
@@ -76,7 +76,7 @@ pub fn file_name(design: &str, topology: &str, property: &str) -> String {
 ///
 /// # Errors
 /// [`CounterexampleError`] if file, log and model do not agree on it.
-pub fn write(
+pub(super) fn write(
     scenario: &Scenario,
     design: &str,
     spec: &'static PropertySpec,

@@ -152,7 +152,8 @@ pub fn record(trace: &Trace, target: &mut dyn Target) -> Result<Trace, ReplayErr
                 *expect = outcome;
             }
         }
-        step.state = planned.ops.iter().filter_map(|op| Some((op.replica().to_owned(), run.states.get(op.replica())?.clone()))).collect();
+        step.state =
+            planned.ops.iter().filter_map(|op| Some((op.replica().to_owned(), run.states.get(op.replica())?.clone()))).collect();
     }
     Ok(recorded)
 }
@@ -170,7 +171,8 @@ impl<'a> Run<'a> {
     fn start(trace: &Trace, target: &'a mut dyn Target) -> Result<Self, ReplayError> {
         let name = target.name().to_owned();
         target.reset(trace).map_err(|source| ReplayError::Scenario { target: name, source: Box::new(source) })?;
-        let mut run = Self { target, ledger: Ledger::new(trace), witness: Witness::default(), states: BTreeMap::new(), operations: 0 };
+        let mut run =
+            Self { target, ledger: Ledger::new(trace), witness: Witness::default(), states: BTreeMap::new(), operations: 0 };
         for replica in &trace.replicas {
             let state = run.observe(&replica.name, 0)?;
             run.states.insert(replica.name.clone(), run.ledger.label(&replica.name, state));
@@ -256,6 +258,8 @@ pub fn describe(op: &Op) -> String {
         }
         Op::MirrorState { replica, to, .. } => format!("{kind} {replica} to {}", to.name()),
         Op::Crash { replica } => format!("{kind} {replica}"),
-        Op::Recover { replica, clean } => format!("{kind} {replica} {}", if *clean { "after a clean stop" } else { "after a crash" }),
+        Op::Recover { replica, clean } => {
+            format!("{kind} {replica} {}", if *clean { "after a clean stop" } else { "after a crash" })
+        }
     }
 }

@@ -143,7 +143,11 @@ impl Scanner<'_> {
                 }
                 b',' | b':' => self.advance(1)?,
                 _ => {
-                    let n = self.rest.iter().take_while(|b| !matches!(b, b',' | b':' | b'}' | b']') && !b.is_ascii_whitespace()).count();
+                    let n = self
+                        .rest
+                        .iter()
+                        .take_while(|b| !matches!(b, b',' | b':' | b'}' | b']') && !b.is_ascii_whitespace())
+                        .count();
                     self.advance(n)?;
                 }
             }

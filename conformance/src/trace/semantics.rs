@@ -151,7 +151,9 @@ impl<'a> Names<'a> {
         ensure(usize::try_from(step.n) == Ok(n), &at.key("n"), || format!("expected step number {n}, found {}", step.n))?;
         one_line(&at.key("say"), &step.say)?;
         let count = step.ops.len();
-        ensure(count <= MAX_OPS_PER_STEP, &at.key("ops"), || format!("expected at most {MAX_OPS_PER_STEP} operations, found {count}"))?;
+        ensure(count <= MAX_OPS_PER_STEP, &at.key("ops"), || {
+            format!("expected at most {MAX_OPS_PER_STEP} operations, found {count}")
+        })?;
         for (j, op) in step.ops.iter().enumerate() {
             self.op(&at.key("ops").index(j), op)?;
             if let Op::Append { batch, .. } = op {
@@ -203,7 +205,9 @@ impl<'a> Names<'a> {
         let mut next = 0_i64;
         for (i, entry) in state.log.iter().enumerate() {
             let place = at.key("log").index(i);
-            ensure(entry.offset >= next, &place.key("offset"), || format!("expected offset {next} or more, found {}", entry.offset))?;
+            ensure(entry.offset >= next, &place.key("offset"), || {
+                format!("expected offset {next} or more, found {}", entry.offset)
+            })?;
             batch(&place.key("batch"), &entry.batch)?;
             self.producer(&place.key("by"), entry.by.as_deref())?;
             next = entry.offset.saturating_add(i64::from(entry.batch.records));

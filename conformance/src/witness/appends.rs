@@ -10,8 +10,12 @@ use super::Frame;
 use super::contributors::is_barrier;
 
 /// The errors by which producer state refuses an append. Others, e.g. of a read-only partition, say nothing about producer ids.
-const PRODUCER_STATE_ERRORS: [&str; 4] =
-    ["InvalidProducerEpochException", "InvalidTxnStateException", "OutOfOrderSequenceException", "TransactionCoordinatorFencedException"];
+const PRODUCER_STATE_ERRORS: [&str; 4] = [
+    "InvalidProducerEpochException",
+    "InvalidTxnStateException",
+    "OutOfOrderSequenceException",
+    "TransactionCoordinatorFencedException",
+];
 
 /// What an entry says at some point within one append of several batches.
 #[derive(Clone, Copy)]
@@ -90,7 +94,9 @@ pub(super) fn sequence_break(frame: &Frame) -> Option<String> {
     let Op::Mirror { replica, .. } = &frame.op else { return None };
     walk(frame, |written, seen| {
         let batch = &written.batch;
-        let last = seen.last_sequence.filter(|_| batch.control.is_none() && batch.producer_epoch == seen.epoch && batch.base_sequence >= 0)?;
+        let last = seen
+            .last_sequence
+            .filter(|_| batch.control.is_none() && batch.producer_epoch == seen.epoch && batch.base_sequence >= 0)?;
         let expected = wrap(i64::from(last) + 1);
         (batch.base_sequence != expected).then(|| {
             format!(
@@ -127,7 +133,12 @@ pub(super) fn foreign_marker(frame: &Frame) -> Option<String> {
     walk(frame, |written, seen| {
         let (Some(_), Some(first), Some(by)) = (&written.batch.control, seen.txn_first_offset, &written.by) else { return None };
         let owner = frame.after.log.iter().find(|e| e.offset == first)?.by.as_ref()?;
-        (owner != by).then(|| format!("on {replica} the marker of {by} at offset {} ended the transaction that {owner} began at offset {first}", written.offset))
+        (owner != by).then(|| {
+            format!(
+                "on {replica} the marker of {by} at offset {} ended the transaction that {owner} began at offset {first}",
+                written.offset
+            )
+        })
     })
 }
 
@@ -137,14 +148,21 @@ pub(super) fn false_duplicate(frame: &Frame) -> Option<String> {
     let Observed::Duplicate { base_offset, .. } = frame.outcome else { return None };
     let sender = name_of(by.as_ref());
     let Some(found) = frame.before.log.iter().find(|e| e.offset == base_offset) else {
-        return Some(format!("{replica} took a batch of {sender} for a duplicate of offset {base_offset}, where it has none; it was dropped"));
+        return Some(format!(
+            "{replica} took a batch of {sender} for a duplicate of offset {base_offset}, where it has none; it was dropped"
+        ));
     };
     if found.by != *by {
         let author = name_of(found.by.as_ref());
-        return Some(format!("{replica} took a batch of {sender} for a duplicate of the batch of {author} at offset {base_offset}; it was dropped"));
+        return Some(format!(
+            "{replica} took a batch of {sender} for a duplicate of the batch of {author} at offset {base_offset}; it was dropped"
+        ));
     }
-    let same = (found.batch.producer_epoch, found.batch.base_sequence, found.batch.records) == (batch.producer_epoch, batch.base_sequence, batch.records);
-    (!same).then(|| format!("{replica} took a batch of {sender} for a duplicate of its other batch at offset {base_offset}; it was dropped"))
+    let same = (found.batch.producer_epoch, found.batch.base_sequence, found.batch.records)
+        == (batch.producer_epoch, batch.base_sequence, batch.records);
+    (!same).then(|| {
+        format!("{replica} took a batch of {sender} for a duplicate of its other batch at offset {base_offset}; it was dropped")
+    })
 }
 
 /// What the real producers know to be acknowledged: the epoch and last sequence of each.
@@ -157,7 +175,11 @@ impl Acknowledged {
         if !matches!(frame.outcome, Observed::Appended { .. } | Observed::Duplicate { .. }) {
             return;
         }
-        let sequence = if batch.control.is_none() { last_sequence(batch) } else { self.0.get(by).filter(|(e, _)| *e == batch.producer_epoch).and_then(|(_, s)| *s) };
+        let sequence = if batch.control.is_none() {
+            last_sequence(batch)
+        } else {
+            self.0.get(by).filter(|(e, _)| *e == batch.producer_epoch).and_then(|(_, s)| *s)
+        };
         self.0.insert(by.clone(), (batch.producer_epoch, sequence));
     }
 
@@ -184,7 +206,9 @@ pub(super) fn false_rejection(frame: &Frame, acknowledged: &Acknowledged, ledger
     }
     let (replica, by, batch) = match &frame.op {
         // What a source accepted, its mirror must be able to store.
-        Op::Mirror { replica, from, offset, .. } => return Some(format!("{replica} refused what {from} holds at offset {offset} with {class}")),
+        Op::Mirror { replica, from, offset, .. } => {
+            return Some(format!("{replica} refused what {from} holds at offset {offset} with {class}"));
+        }
         Op::Append { replica, by, batch, .. } => (replica, by.as_deref().unwrap_or("a stopping mirror"), batch),
         _ => return None,
     };
@@ -196,7 +220,10 @@ pub(super) fn false_rejection(frame: &Frame, acknowledged: &Acknowledged, ledger
     let because = match (entry, newest) {
         (None, _) => "there is no entry for its id".to_owned(),
         (Some(e), Some(author)) => format!("the entry for id {} was last written by {author}", e.producer_id),
-        (Some(e), None) => format!("the entry for id {} is in epoch {}, coordinator epoch {}", e.producer_id, e.producer_epoch, e.coordinator_epoch),
+        (Some(e), None) => format!(
+            "the entry for id {} is in epoch {}, coordinator epoch {}",
+            e.producer_id, e.producer_epoch, e.coordinator_epoch
+        ),
     };
     Some(format!("{replica} refused an honest append of {by} with {class}: {because}"))
 }

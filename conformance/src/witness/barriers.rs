@@ -47,7 +47,10 @@ pub(super) fn late(name: &str, state: &ReplicaState, ledger: &Ledger) -> Option<
                 local = Some((stint, entry.offset));
             }
         } else if let Some((_, data)) = local.filter(|(s, _)| *s == stint) {
-            return Some(format!("{name} holds a barrier at offset {} after the local batch at offset {data} of the same stint", entry.offset));
+            return Some(format!(
+                "{name} holds a barrier at offset {} after the local batch at offset {data} of the same stint",
+                entry.offset
+            ));
         }
     }
     None

@@ -65,7 +65,8 @@ fn grow(mut known: Vec<Contribution>, entry: &ProducerEntry, state: &ReplicaStat
     let cached = entry.batches.iter().map(|b| b.base_offset);
     // An entry with no cached batch was last touched by a marker, the newest batch under its id.
     let oldest_shown = cached.chain(entry.txn_first_offset).min().or_else(|| known.last().map(|c| c.offset));
-    let barrier = news.filter(|e| is_barrier(e) && oldest_shown.is_some_and(|shown| e.offset < shown)).map(|e| e.offset).next_back();
+    let barrier =
+        news.filter(|e| is_barrier(e) && oldest_shown.is_some_and(|shown| e.offset < shown)).map(|e| e.offset).next_back();
     known.retain(|c| barrier.is_none_or(|barrier| c.offset > barrier));
     known
 }

@@ -133,7 +133,9 @@ impl Witness {
         let entry = self.contributors.get(name)?.iter().find_map(|(producer_id, contributions)| {
             let (offset, label) = contributions.iter().find_map(|c| Some((c.offset, old(c.offset)?)))?;
             let by = label.by.as_deref().unwrap_or("nobody");
-            Some(format!("{name} is writable, and its entry for id {producer_id} goes back to the batch of {by} at offset {offset}"))
+            Some(format!(
+                "{name} is writable, and its entry for id {producer_id} goes back to the batch of {by} at offset {offset}"
+            ))
         });
         entry.or_else(|| {
             let open = state.open_transactions.iter().find(|t| old(t.first_offset).is_some())?;

@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use cleanslate_conformance::trace::write::{trace_to_string, write_trace};
 use crate::common::{data_dir, expect_file, sample};
+use cleanslate_conformance::trace::write::{trace_to_string, write_trace};
 
 fn cleanslate(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cleanslate")).args(args).output().unwrap()

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::{barrier, data, entry, expect_file, marker, sample, sample_files, state};
 use cleanslate_conformance::trace::draw::{MAX_COLUMNS, draw, draw_states, meetings};
 use cleanslate_conformance::trace::format::{MirrorState, ReplicaDecl, ReplicaState};
-use crate::common::{barrier, data, entry, expect_file, marker, sample, sample_files, state};
 
 fn replicas(names: &[(&str, &str)]) -> Vec<ReplicaDecl> {
     names.iter().map(|(n, c)| ReplicaDecl { name: (*n).to_owned(), cluster: (*c).to_owned(), mirrors: None }).collect()

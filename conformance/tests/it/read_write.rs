@@ -1,9 +1,9 @@
 //! Reading is strict and never panics; writing is stable and atomic.
 
+use crate::common::{sample, sample_files};
 use cleanslate_conformance::trace::format::Trace;
 use cleanslate_conformance::trace::read::{MAX_TRACE_BYTES, parse_trace, read_trace};
 use cleanslate_conformance::trace::write::{trace_to_string, write_trace};
-use crate::common::{sample, sample_files};
 use proptest::prelude::*;
 
 fn error_of(text: impl AsRef<[u8]>) -> String {
@@ -93,7 +93,11 @@ fn contradictions_are_named_with_their_step() {
         ("\"name\": \"b1\"", "\"name\": \"a1\"", "producers[1].name: expected a unique name, found producer \"a1\" again"),
         ("\"name\": \"b1\"", "\"name\": \"b\\u001b1\"", "producers[1].name: expected a name of 1 to 64 printable ASCII characters"),
         ("\"mirrors\": \"A\"", "\"mirrors\": \"Z\"", "replicas[1].mirrors: expected a declared cluster (A, B, C), found \"Z\""),
-        ("\"replica\": \"B\"", "\"replica\": \"Z\"", "steps[1].ops[0].replica (step 2): expected a declared replica (A, B, C), found \"Z\""),
+        (
+            "\"replica\": \"B\"",
+            "\"replica\": \"Z\"",
+            "steps[1].ops[0].replica (step 2): expected a declared replica (A, B, C), found \"Z\"",
+        ),
         ("\"from\": \"A\"", "\"from\": \"B\"", "steps[1].ops[0].from (step 2): expected another replica"),
         ("\"by\": \"a1\"", "\"by\": \"x9\"", "steps[0].ops[0].by (step 1): expected a declared producer (a1, b1), found \"x9\""),
         ("\"by\": \"a1\"", "\"by\": null", "steps[0].ops[0].by (step 1): expected the producer of a data batch, found none"),
@@ -101,7 +105,11 @@ fn contradictions_are_named_with_their_step() {
         ("\"batches\": 1", "\"batches\": 4000000000", "expected 1 to 10000 batches, found 4000000000"),
         ("\"offset\": 0, \"batches\"", "\"offset\": -1, \"batches\"", "expected an offset of 0 or more, found -1"),
         ("\"say\": \"", "\"say\": \"\\n", "steps[0].say (step 1): expected one line of text, found a control character"),
-        ("\"high_watermark\": 0", "\"high_watermark\": -5", "steps[0].state.A.high_watermark (step 1): expected an offset of 0 or more"),
+        (
+            "\"high_watermark\": 0",
+            "\"high_watermark\": -5",
+            "steps[0].state.A.high_watermark (step 1): expected an offset of 0 or more",
+        ),
     ] {
         let from = if from.contains("high_watermark") { "\"high_watermark\": 1" } else { from };
         let error = error_of(changed(from, to));

@@ -1,12 +1,12 @@
 //! Replay of the samples on the target in process, and what is said when trace and target part.
 
+use crate::common::{UPDATE, sample, sample_files, updating};
 use cleanslate_conformance::replay::{ReplayReport, record, replay};
 use cleanslate_conformance::target::in_process::InProcess;
 use cleanslate_conformance::trace::format::{Expect, MirrorState, Op, Trace};
 use cleanslate_conformance::trace::read::{parse_trace, read_trace};
 use cleanslate_conformance::trace::write::{trace_to_string, write_trace};
 use cleanslate_conformance::witness::Judgement;
-use crate::common::{UPDATE, sample, sample_files, updating};
 
 fn run(trace: &Trace) -> ReplayReport {
     replay(trace, None, &mut InProcess::default()).unwrap()
@@ -74,7 +74,7 @@ fn other_properties_are_judged_on_the_same_samples() {
     assert!(seen(judge("negate-once-chain", "psm-entry-single-producer")));
     assert!(seen(judge("raw-false-duplicate", "writable-psm-empty")));
     assert!(seen(judge("negate-once-chain", "barrier-before-local")));
-    for name in ["raw-barrier-stop", "raw-barrier-failback"] {
+    for name in ["raw-barrier-stop", "raw-barrier-failback", "raw-barrier-follower"] {
         for property in cleanslate_conformance::witness::PROPERTIES {
             assert_eq!(judge(name, property), Judgement::NotSeen, "{name}: {property}");
         }
@@ -172,4 +172,56 @@ fn operations_that_make_no_sense_are_errors_and_no_panics() {
     ] {
         let _ = fails(op);
     }
+}
+
+/// What came back from operations that are done to a fresh partition pair instead of the sample's second step.
+fn answers(ops: &str) -> Vec<Option<Expect>> {
+    let mut trace = sample("raw-barrier-stop");
+    trace.steps.truncate(2);
+    trace.steps[1].ops = serde_json::from_str(&format!("[{ops}]")).unwrap();
+    let recorded = record(&trace, &mut InProcess::default()).unwrap();
+    let expects = recorded.steps[1].ops.iter().map(|op| match op {
+        Op::Append { expect, .. } | Op::Mirror { expect, .. } => Some(expect.clone()),
+        _ => None,
+    });
+    expects.collect()
+}
+
+#[test]
+fn the_gate_of_a_mirror_is_part_of_the_target() {
+    let append = |producer_id: i64, control: &str, origin: &str| {
+        format!(
+            r#"{{"op": "append", "replica": "B", "origin": "{origin}", "by": null, "expect": {{"error": "X"}}, "batch": {{"producer_id": {producer_id},
+               "producer_epoch": 0, "base_sequence": -1, "records": 1, "transactional": {}, "control": {control}}}}}"#,
+            producer_id >= 0
+        )
+    };
+    let (barrier, abort) =
+        (r#"{"type": "MIRROR_PID_RESET", "source_cluster": "A"}"#, r#"{"type": "ABORT", "coordinator_epoch": 0}"#);
+    let commit = r#"{"type": "COMMIT", "coordinator_epoch": 0}"#;
+    let stopping = r#"{"op": "mirror-state", "replica": "B", "to": "STOPPING"}"#;
+    let mirror = r#"{"op": "mirror", "replica": "B", "from": "A", "offset": 0, "batches": 1, "expect": {"error": "X"}}"#;
+    let read_only = Some(Expect::Error("ReadOnlyTopicException".to_owned()));
+    let got = answers(&[append(-1, barrier, "coordinator"), append(5, abort, "coordinator")].join(","));
+    assert_eq!(got, [read_only.clone(), read_only.clone()], "a mirror is read-only");
+    let ops = [
+        stopping.to_owned(),
+        append(5, commit, "coordinator"),
+        append(5, abort, "coordinator"),
+        append(-1, barrier, "coordinator"),
+    ];
+    let got = answers(&ops.join(","));
+    assert_eq!(got[1], read_only, "nothing but what a stop writes");
+    assert!(matches!((&got[2], &got[3]), (Some(Expect::Appended { .. }), Some(Expect::Appended { .. }))), "{got:?}");
+    let got = answers(&format!("{stopping},{mirror}"));
+    assert_eq!(got[1], Some(Expect::Error("IllegalStateException".to_owned())), "the fetcher is gone");
+}
+
+#[test]
+fn a_turn_that_no_mirror_takes_is_a_divergence() {
+    let mut trace = sample("raw-barrier-stop");
+    trace.steps[3].ops = vec![Op::MirrorState { replica: "B".to_owned(), to: MirrorState::Stopped, source: None }];
+    let text = divergence(&trace);
+    assert!(text.contains("mirror-state B to STOPPED"), "{text}");
+    assert!(text.contains("expected   done\n  actual     {\"error\":\"IllegalStateException\"}"), "{text}");
 }

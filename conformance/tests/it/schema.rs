@@ -1,8 +1,8 @@
 //! The schema and the reader agree on what a trace is.
 
+use crate::common::{sample, sample_files};
 use cleanslate_conformance::trace::read::{parse_trace, read_trace};
 use cleanslate_conformance::trace::write::trace_to_string;
-use crate::common::{sample, sample_files};
 use serde_json::{Value, json};
 
 fn schema() -> jsonschema::Validator {
@@ -14,7 +14,17 @@ fn schema() -> jsonschema::Validator {
 
 /// Every way to damage one node of a document: take it away, or put a value of another kind in its place.
 fn damage(value: &Value, at: &str, out: &mut Vec<(String, Value)>, rebuild: &dyn Fn(Value) -> Value) {
-    for other in [json!(null), json!(true), json!(-1), json!(4_294_967_296_u64), json!(0.5), json!("x y"), json!([]), json!({}), json!("\u{1b}")] {
+    for other in [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(4_294_967_296_u64),
+        json!(0.5),
+        json!("x y"),
+        json!([]),
+        json!({}),
+        json!("\u{1b}"),
+    ] {
         if other != *value {
             out.push((format!("{at} := {other}"), rebuild(other)));
         }

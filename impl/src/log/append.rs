@@ -9,9 +9,7 @@ use super::result::AppendResult;
 use super::txn_index::AbortedTxn;
 use super::validate::{analyze, check_leader_batch, check_order};
 use crate::barrier::{BarrierRules, Place, ReplicationPath};
-use crate::psm::{
-    AppendOrigin, BatchFacts, BatchMetadata, Completion, Met, PendingAppend, TransactionVersion,
-};
+use crate::psm::{AppendOrigin, BatchFacts, BatchMetadata, Completion, Met, PendingAppend, TransactionVersion};
 use crate::record::RecordBatch;
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
@@ -52,9 +50,7 @@ impl<S: Storage> PartitionLog<S> {
             }
         };
         check_leader_batch(batch, origin, now, &self.config)?;
-        let stamped = batch
-            .with_base_offset(self.log_end_offset)
-            .with_leader_epoch(leader_epoch);
+        let stamped = batch.with_base_offset(self.log_end_offset).with_leader_epoch(leader_epoch);
         check_order(&stamped, Offset::UNKNOWN)?;
         let bytes = stamped.bytes().clone();
         let place = Place::LeaderAppend;
@@ -87,21 +83,12 @@ impl<S: Storage> PartitionLog<S> {
             });
         }
         let bytes = batches.slice(..analyzed.valid_bytes);
-        let call = Call {
-            origin,
-            place: Place::ReplicationAppend(path),
-            tv: TransactionVersion::Unknown,
-        };
+        let call = Call { origin, place: Place::ReplicationAppend(path), tv: TransactionVersion::Unknown };
         self.append_batches(&analyzed.batches, bytes, call)
     }
 
     /// The order of effects is Kafka's: leader epochs, producer state's word, the bytes, producer state.
-    fn append_batches(
-        &mut self,
-        batches: &[RecordBatch],
-        bytes: Bytes,
-        call: Call,
-    ) -> Result<AppendResult, AppendError> {
+    fn append_batches(&mut self, batches: &[RecordBatch], bytes: Bytes, call: Call) -> Result<AppendResult, AppendError> {
         self.assign_epochs(batches)?;
         if bytes.len() > self.config.segment_bytes {
             let (size, max) = (bytes.len(), self.config.segment_bytes);
@@ -139,15 +126,8 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// What the batches would change; or, as the inner error, the batch that a client's batch repeats.
-    fn meet_all(
-        &mut self,
-        batches: &[RecordBatch],
-        call: Call,
-    ) -> Result<Result<PendingAppend, BatchMetadata>, AppendError> {
-        let rules = BarrierRules {
-            policy: self.config.barrier,
-            mirror_source: self.mirror_source.as_deref(),
-        };
+    fn meet_all(&mut self, batches: &[RecordBatch], call: Call) -> Result<Result<PendingAppend, BatchMetadata>, AppendError> {
+        let rules = BarrierRules { policy: self.config.barrier, mirror_source: self.mirror_source.as_deref() };
         let mut pending = PendingAppend::new(call.origin);
         for batch in batches {
             let facts = BatchFacts::from(batch);

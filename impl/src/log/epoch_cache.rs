@@ -71,27 +71,16 @@ impl LeaderEpochCache {
     ///
     /// # Errors
     /// When the epoch or the offset is negative.
-    pub fn assign(
-        &mut self,
-        epoch: LeaderEpoch,
-        start_offset: Offset,
-    ) -> Result<bool, NegativeEpoch> {
+    pub fn assign(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> Result<bool, NegativeEpoch> {
         if epoch < LeaderEpoch(0) || start_offset < Offset(0) {
             return Err(NegativeEpoch(epoch));
         }
-        let known = self
-            .entries
-            .last()
-            .is_some_and(|last| last.epoch == epoch && start_offset >= last.start_offset);
+        let known = self.entries.last().is_some_and(|last| last.epoch == epoch && start_offset >= last.start_offset);
         if known {
             return Ok(false);
         }
-        self.entries
-            .retain(|entry| entry.epoch < epoch && entry.start_offset < start_offset);
-        self.entries.push(EpochEntry {
-            epoch,
-            start_offset,
-        });
+        self.entries.retain(|entry| entry.epoch < epoch && entry.start_offset < start_offset);
+        self.entries.push(EpochEntry { epoch, start_offset });
         Ok(true)
     }
 
@@ -107,10 +96,7 @@ impl LeaderEpochCache {
     /// Drops what lies before an offset: the last epoch that begins at or below it begins there from now on. Returns
     /// whether that changed anything.
     pub fn truncate_from_start(&mut self, start_offset: Offset) -> bool {
-        let below = self
-            .entries
-            .iter()
-            .rposition(|entry| entry.start_offset <= start_offset);
+        let below = self.entries.iter().rposition(|entry| entry.start_offset <= start_offset);
         let Some(index) = below.filter(|_| start_offset >= Offset(0)) else {
             return false;
         };
@@ -129,11 +115,7 @@ impl LeaderEpochCache {
     /// log end offset. `None` when nothing is known. For an epoch below all, the answer is that epoch and the beginning
     /// of the first.
     #[must_use]
-    pub fn end_offset_for(
-        &self,
-        epoch: LeaderEpoch,
-        log_end_offset: Offset,
-    ) -> Option<(LeaderEpoch, Offset)> {
+    pub fn end_offset_for(&self, epoch: LeaderEpoch, log_end_offset: Offset) -> Option<(LeaderEpoch, Offset)> {
         if epoch < LeaderEpoch(0) {
             return None;
         }
@@ -142,19 +124,14 @@ impl LeaderEpochCache {
         }
         let higher = self.entries.iter().find(|entry| entry.epoch > epoch)?;
         let floor = self.entries.iter().rev().find(|entry| entry.epoch <= epoch);
-        Some((
-            floor.map_or(epoch, |entry| entry.epoch),
-            higher.start_offset,
-        ))
+        Some((floor.map_or(epoch, |entry| entry.epoch), higher.start_offset))
     }
 
     /// The epoch of the batch at an offset.
     #[must_use]
     pub fn epoch_for_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
         let mut below = self.entries.iter().rev();
-        below
-            .find(|entry| entry.start_offset <= offset)
-            .map(|entry| entry.epoch)
+        below.find(|entry| entry.start_offset <= offset).map(|entry| entry.epoch)
     }
 
     /// The largest epoch below this one.
@@ -190,10 +167,7 @@ impl LeaderEpochCache {
         let Some(count) = lines.next() else {
             return Ok(Self::default());
         };
-        let count = count.parse().map_err(|_| EpochCheckpointError::Line {
-            line: 2,
-            expected: "a count",
-        })?;
+        let count = count.parse().map_err(|_| EpochCheckpointError::Line { line: 2, expected: "a count" })?;
         let mut cache = Self::default();
         for (index, line) in lines.enumerate() {
             let entry = decode_line(line, cache.entries.last());
@@ -204,10 +178,7 @@ impl LeaderEpochCache {
         }
         if cache.entries.len() != count {
             let found = cache.entries.len();
-            return Err(EpochCheckpointError::Count {
-                expected: count,
-                found,
-            });
+            return Err(EpochCheckpointError::Count { expected: count, found });
         }
         Ok(cache)
     }
@@ -219,8 +190,5 @@ fn decode_line(line: &str, before: Option<&EpochEntry>) -> Option<EpochEntry> {
     let start_offset = Offset(words.next()?.parse().ok()?);
     let ascends = before.is_none_or(|b| b.epoch < epoch && b.start_offset < start_offset);
     let valid = epoch >= LeaderEpoch(0) && start_offset >= Offset(0);
-    (words.next().is_none() && ascends && valid).then_some(EpochEntry {
-        epoch,
-        start_offset,
-    })
+    (words.next().is_none() && ascends && valid).then_some(EpochEntry { epoch, start_offset })
 }

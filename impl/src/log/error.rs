@@ -21,9 +21,7 @@ pub enum AppendError {
     #[error("invalid record: {0}")]
     InvalidRecord(&'static str),
     /// A record's timestamp is too far from the clock, or is not the client's to give.
-    #[error(
-        "timestamp {timestamp} ms of the record at offset {offset} is out of range, the clock says {now} ms"
-    )]
+    #[error("timestamp {timestamp} ms of the record at offset {offset} is out of range, the clock says {now} ms")]
     InvalidTimestamp {
         /// The record's offset in the batch that was sent.
         offset: Offset,
@@ -59,9 +57,7 @@ pub enum AppendError {
         previous: Offset,
     },
     /// The first offset of a copy lies below the log end offset.
-    #[error(
-        "append from offset {first_offset} to {last_offset}, expected it to begin at {log_end_offset} or above"
-    )]
+    #[error("append from offset {first_offset} to {last_offset}, expected it to begin at {log_end_offset} or above")]
     UnexpectedAppendOffset {
         /// The first offset.
         first_offset: Offset,
@@ -98,6 +94,7 @@ impl AppendError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::CorruptRecord(_) => "CorruptRecordException",
+            Self::UnreadableRecord(DecodeError::UnknownCompression { .. }) => "IllegalArgumentException",
             Self::UnreadableRecord(_) | Self::InvalidRecord(_) => "InvalidRecordException",
             Self::InvalidTimestamp { .. } => "InvalidTimestampException",
             Self::RecordTooLarge { .. } => "RecordTooLargeException",
@@ -114,10 +111,7 @@ impl AppendError {
 
 impl From<(NegativeEpoch, Offset)> for AppendError {
     fn from((error, offset): (NegativeEpoch, Offset)) -> Self {
-        Self::InvalidLeaderEpoch {
-            leader_epoch: error.0,
-            offset,
-        }
+        Self::InvalidLeaderEpoch { leader_epoch: error.0, offset }
     }
 }
 
@@ -186,9 +180,7 @@ impl LogError {
             Self::Unsupported { .. } => "UnsupportedForMessageFormatException",
             Self::ProducerState(error) => error.kafka_class(),
             Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) => "IllegalArgumentException",
-            Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => {
-                "KafkaStorageException"
-            }
+            Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",
         }
     }
 }
@@ -233,18 +225,6 @@ impl ReadError {
             Self::OffsetOutOfRange { .. } => "OffsetOutOfRangeException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::Storage(_) => "KafkaStorageException",
-        }
-    }
-}
-
-impl From<ReadError> for LogError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::CorruptRecord { position, source } => {
-                Self::CorruptRecord { position, source }
-            }
-            ReadError::Storage(error) => Self::Storage(error),
-            ReadError::OffsetOutOfRange { offset, .. } => Self::NegativeOffset(offset),
         }
     }
 }

@@ -46,12 +46,7 @@ pub(super) struct BatchSlot {
 
 impl BatchSlot {
     pub(super) fn new(batch: &RecordBatch, position: u64) -> Self {
-        Self {
-            base_offset: batch.base_offset(),
-            last_offset: batch.last_offset(),
-            position,
-            size: batch.size_in_bytes(),
-        }
+        Self { base_offset: batch.base_offset(), last_offset: batch.last_offset(), position, size: batch.size_in_bytes() }
     }
 }
 
@@ -111,10 +106,6 @@ impl<S: Storage> PartitionLog<S> {
         &self.storage
     }
 
-    pub(crate) fn storage_mut(&mut self) -> &mut S {
-        &mut self.storage
-    }
-
     /// Gives the storage back. Nothing is written: what is in memory only is lost, as in a crash.
     #[must_use]
     pub fn into_storage(self) -> S {
@@ -142,10 +133,7 @@ impl<S: Storage> PartitionLog<S> {
     /// The offset up to which records are replicated and belong to no undecided transaction.
     #[must_use]
     pub fn last_stable_offset(&self) -> Offset {
-        self.first_unstable_offset()
-            .map_or(self.high_watermark, |offset| {
-                offset.min(self.high_watermark)
-            })
+        self.first_unstable_offset().map_or(self.high_watermark, |offset| offset.min(self.high_watermark))
     }
 
     /// The first offset that is not both decided and replicated.
@@ -196,10 +184,7 @@ impl<S: Storage> PartitionLog<S> {
         self.store_mirror_metadata(&metadata)
     }
 
-    pub(crate) fn store_mirror_metadata(
-        &mut self,
-        metadata: &MirrorMetadata,
-    ) -> Result<(), LogError> {
+    pub(crate) fn store_mirror_metadata(&mut self, metadata: &MirrorMetadata) -> Result<(), LogError> {
         self.check_online()?;
         metadata.store(&mut self.storage)?;
         self.mirror_source.clone_from(&metadata.source_cluster);
@@ -270,10 +255,7 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// A failure takes the log offline.
-    pub(super) fn or_offline<T>(
-        &mut self,
-        result: Result<T, StorageError>,
-    ) -> Result<T, StorageError> {
+    pub(super) fn or_offline<T>(&mut self, result: Result<T, StorageError>) -> Result<T, StorageError> {
         if let Err(error) = &result {
             self.failed = Some(error.clone());
         }

@@ -18,12 +18,7 @@ impl<S: Storage> PartitionLog<S> {
     /// # Errors
     /// [`ReadError::OffsetOutOfRange`] below the log start offset and above the log end offset; or when the log is
     /// offline or the storage fails.
-    pub fn read(
-        &self,
-        from: Offset,
-        isolation: FetchIsolation,
-        max_bytes: usize,
-    ) -> Result<Bytes, ReadError> {
+    pub fn read(&self, from: Offset, isolation: FetchIsolation, max_bytes: usize) -> Result<Bytes, ReadError> {
         self.check_online()?;
         if from < self.log_start_offset || from > self.log_end_offset {
             return Err(ReadError::OffsetOutOfRange {
@@ -37,10 +32,7 @@ impl<S: Storage> PartitionLog<S> {
             FetchIsolation::HighWatermark => self.high_watermark,
             FetchIsolation::TxnCommitted => self.last_stable_offset(),
         };
-        let mut slots = self
-            .slots_from(from)
-            .iter()
-            .take_while(|slot| from < bound && slot.last_offset < bound);
+        let mut slots = self.slots_from(from).iter().take_while(|slot| from < bound && slot.last_offset < bound);
         let Some(first) = slots.next() else {
             return Ok(Bytes::new());
         };

@@ -5,10 +5,7 @@ use super::files::LOG_FILE;
 use super::partition_log::PartitionLog;
 use super::scan::{ScanError, Scanner};
 use crate::barrier::{BarrierRules, Place};
-use crate::psm::{
-    AppendOrigin, BatchFacts, PendingAppend, ProducerStateManager, TransactionVersion,
-    snapshot_files,
-};
+use crate::psm::{AppendOrigin, BatchFacts, PendingAppend, ProducerStateManager, TransactionVersion, snapshot_files};
 use crate::storage::Storage;
 use crate::types::{Offset, TimestampMs};
 
@@ -32,8 +29,7 @@ impl<S: Storage> PartitionLog<S> {
         } else {
             let was_empty = self.psm.is_empty() && self.psm.map_end_offset() >= last_offset;
             let log_start = self.log_start_offset;
-            self.psm
-                .truncate_and_reload(&mut self.storage, log_start, last_offset, now)?;
+            self.psm.truncate_and_reload(&mut self.storage, log_start, last_offset, now)?;
             if last_offset > self.psm.map_end_offset() && !was_empty {
                 let start = self.psm.map_end_offset().max(log_start);
                 self.psm.set_map_end_offset(start);
@@ -50,18 +46,11 @@ impl<S: Storage> PartitionLog<S> {
         let count = slots.len();
         let position = slots.first().map_or(self.valid_bytes, |slot| slot.position);
         let mut scanner = Scanner::new(&self.storage, LOG_FILE, position)?;
-        let mut replay = Replay::new(
-            BarrierRules {
-                policy: self.config.barrier,
-                mirror_source: self.mirror_source.as_deref(),
-            },
-            Place::Reload,
-        );
+        let mut replay =
+            Replay::new(BarrierRules { policy: self.config.barrier, mirror_source: self.mirror_source.as_deref() }, Place::Reload);
         for _ in 0..count {
             let position = scanner.position();
-            let batch = scanner
-                .next()
-                .map_err(|error| scan_failed(error, position))?;
+            let batch = scanner.next().map_err(|error| scan_failed(error, position))?;
             let Some(batch) = batch else { break };
             replay.meet(&mut self.psm, &BatchFacts::from(&batch))?;
         }
@@ -79,11 +68,7 @@ pub(super) struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     pub(super) fn new(rules: BarrierRules<'a>, place: Place) -> Self {
-        Self {
-            rules,
-            place,
-            pending: PendingAppend::new(AppendOrigin::Replication),
-        }
+        Self { rules, place, pending: PendingAppend::new(AppendOrigin::Replication) }
     }
 
     pub(super) fn meet(
@@ -92,9 +77,7 @@ impl<'a> Replay<'a> {
         facts: &BatchFacts,
     ) -> Result<(), crate::psm::ProducerStateError> {
         let tv = TransactionVersion::Unknown;
-        self.pending
-            .meet(psm, &self.rules, self.place, facts, tv)
-            .map(|_| ())
+        self.pending.meet(psm, &self.rules, self.place, facts, tv).map(|_| ())
     }
 }
 

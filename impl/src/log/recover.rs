@@ -27,12 +27,7 @@ impl<S: Storage> PartitionLog<S> {
     /// # Errors
     /// When the storage fails, a batch that is trusted cannot be read, or the replay of a batch is refused, which no
     /// recovery mends. Unclean recovery never fails for a torn or corrupt batch: it cuts the log there.
-    pub fn open(
-        storage: S,
-        config: LogConfig,
-        recovery: Recovery,
-        now: TimestampMs,
-    ) -> Result<(Self, RecoveryReport), LogError> {
+    pub fn open(storage: S, config: LogConfig, recovery: Recovery, now: TimestampMs) -> Result<(Self, RecoveryReport), LogError> {
         let mut log = Self::load_metadata(storage, config)?;
         if log.storage.len(LOG_FILE)?.is_none() {
             log.create_files()?;
@@ -72,10 +67,7 @@ impl<S: Storage> PartitionLog<S> {
         let trailing_bytes = scanner.file_len().saturating_sub(self.valid_bytes);
         self.has_trailing_bytes = trailing_bytes > 0;
         self.load_txn_index()?;
-        Ok(RecoveryReport {
-            trailing_bytes,
-            ..RecoveryReport::default()
-        })
+        Ok(RecoveryReport { trailing_bytes, ..RecoveryReport::default() })
     }
 
     fn load_txn_index(&mut self) -> Result<(), LogError> {
@@ -97,10 +89,7 @@ impl<S: Storage> PartitionLog<S> {
         for file in crate::psm::snapshot_files(&self.storage)? {
             self.storage.remove(&file.name)?;
         }
-        let rules = BarrierRules {
-            policy: self.config.barrier,
-            mirror_source: self.mirror_source.as_deref(),
-        };
+        let rules = BarrierRules { policy: self.config.barrier, mirror_source: self.mirror_source.as_deref() };
         let psm = self.config.new_producer_state();
         let mut segment = Recovered::new(psm, std::mem::take(&mut self.epochs));
         let mut scanner = Scanner::new(&self.storage, LOG_FILE, 0)?;
@@ -155,22 +144,11 @@ struct Recovered {
 
 impl Recovered {
     fn new(psm: ProducerStateManager, epochs: LeaderEpochCache) -> Self {
-        Self {
-            psm,
-            epochs,
-            slots: Vec::new(),
-            aborted: Vec::new(),
-            valid_bytes: 0,
-            end_offset: SEGMENT_BASE,
-        }
+        Self { psm, epochs, slots: Vec::new(), aborted: Vec::new(), valid_bytes: 0, end_offset: SEGMENT_BASE }
     }
 
     /// Takes in batches up to the first bad one; returns what is wrong with that one, if it is whole.
-    fn replay<S: Storage>(
-        &mut self,
-        scanner: &mut Scanner<'_, S>,
-        rules: BarrierRules<'_>,
-    ) -> Result<Option<String>, LogError> {
+    fn replay<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, rules: BarrierRules<'_>) -> Result<Option<String>, LogError> {
         loop {
             let position = scanner.position();
             let batch = match scanner.next() {
@@ -198,14 +176,9 @@ impl Recovered {
         }
     }
 
-    fn take_in(
-        &mut self,
-        batch: &RecordBatch,
-        rules: BarrierRules<'_>,
-    ) -> Result<(), ProducerStateError> {
+    fn take_in(&mut self, batch: &RecordBatch, rules: BarrierRules<'_>) -> Result<(), ProducerStateError> {
         let epoch = batch.leader_epoch();
-        if epoch >= LeaderEpoch(0) && self.epochs.latest_epoch().is_none_or(|latest| epoch > latest)
-        {
+        if epoch >= LeaderEpoch(0) && self.epochs.latest_epoch().is_none_or(|latest| epoch > latest) {
             // Neither is negative: this cannot be refused.
             let _ = self.epochs.assign(epoch, batch.base_offset());
         }
@@ -223,10 +196,5 @@ fn check_ascends(batch: &RecordBatch, position: u64, expected: Offset) -> Result
     if base_offset >= expected && last_offset >= base_offset && last_offset < Offset(i64::MAX) {
         return Ok(());
     }
-    Err(LogError::OffsetsOutOfOrder {
-        position,
-        base_offset,
-        last_offset,
-        expected,
-    })
+    Err(LogError::OffsetsOutOfOrder { position, base_offset, last_offset, expected })
 }

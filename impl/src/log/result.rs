@@ -27,18 +27,8 @@ impl AppendResult {
         Self::appended(Offset::UNKNOWN, Offset::UNKNOWN, Vec::new())
     }
 
-    pub(super) fn appended(
-        first_offset: Offset,
-        last_offset: Offset,
-        completed_txns: Vec<Completion>,
-    ) -> Self {
-        Self {
-            first_offset,
-            last_offset,
-            duplicate: false,
-            log_append_time: TimestampMs::NONE,
-            completed_txns,
-        }
+    pub(super) fn appended(first_offset: Offset, last_offset: Offset, completed_txns: Vec<Completion>) -> Self {
+        Self { first_offset, last_offset, duplicate: false, log_append_time: TimestampMs::NONE, completed_txns }
     }
 }
 

@@ -47,14 +47,7 @@ impl From<DecodeError> for ScanError {
 impl<'a, S: Storage> Scanner<'a, S> {
     /// Reads from a byte of the file; a file that is not there is empty.
     pub(super) fn new(storage: &'a S, name: &'a str, from: u64) -> Result<Self, StorageError> {
-        Ok(Self {
-            storage,
-            name,
-            len: storage.len(name)?.unwrap_or(0),
-            position: from,
-            window: Bytes::new(),
-            window_at: from,
-        })
+        Ok(Self { storage, name, len: storage.len(name)?.unwrap_or(0), position: from, window: Bytes::new(), window_at: from })
     }
 
     /// Where the next batch begins, or where reading ended.
@@ -74,10 +67,7 @@ impl<'a, S: Storage> Scanner<'a, S> {
             return Ok(None);
         }
         let head = self.bytes(LOG_OVERHEAD_BYTES)?;
-        let length = head
-            .get(8..LOG_OVERHEAD_BYTES)
-            .and_then(|bytes| bytes.try_into().ok())
-            .map_or(0, i32::from_be_bytes);
+        let length = head.get(8..LOG_OVERHEAD_BYTES).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_be_bytes);
         // A length that no batch can have is for the decoder to refuse.
         let size = match usize::try_from(length.max(MIN_BATCH_LENGTH)) {
             Ok(length) => length.saturating_add(LOG_OVERHEAD_BYTES),

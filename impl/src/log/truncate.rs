@@ -20,6 +20,14 @@ impl<S: Storage> PartitionLog<S> {
         if target < Offset(0) {
             return Err(LogError::NegativeOffset(target));
         }
+        let result = self.truncate(target, now);
+        if let Err(LogError::Storage(error)) = &result {
+            self.or_offline::<()>(Err(error.clone()))?;
+        }
+        result
+    }
+
+    fn truncate(&mut self, target: Offset, now: TimestampMs) -> Result<bool, LogError> {
         let cuts = target < self.log_end_offset;
         if cuts {
             self.cut_segment(target)?;
@@ -36,21 +44,16 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn cut_segment(&mut self, target: Offset) -> Result<(), LogError> {
-        let keep = self
-            .slots
-            .partition_point(|slot| slot.last_offset < target);
+        let keep = self.slots.partition_point(|slot| slot.last_offset < target);
         let cut_at = self.slots.get(keep).map(|slot| slot.position);
         if let Some(position) = cut_at {
-            let cut = self.storage.truncate(LOG_FILE, position);
-            self.or_offline(cut)?;
+            self.storage.truncate(LOG_FILE, position)?;
             self.valid_bytes = position;
             self.has_trailing_bytes = false;
             self.slots.truncate(keep);
         }
         self.log_end_offset = target;
-        let kept = self
-            .aborted
-            .partition_point(|aborted| aborted.last_offset < target);
+        let kept = self.aborted.partition_point(|aborted| aborted.last_offset < target);
         if kept < self.aborted.len() {
             self.aborted.truncate(kept);
             self.write_txn_index()?;

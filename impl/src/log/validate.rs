@@ -25,10 +25,7 @@ pub(super) fn analyze(
     leader_epoch: LeaderEpoch,
     config: &LogConfig,
 ) -> Result<Analyzed, AppendError> {
-    let mut analyzed = Analyzed {
-        batches: Vec::new(),
-        valid_bytes: 0,
-    };
+    let mut analyzed = Analyzed { batches: Vec::new(), valid_bytes: 0 };
     let mut previous = Offset::UNKNOWN;
     for batch in BatchReader::new(bytes.clone()) {
         let batch = batch.map_err(AppendError::CorruptRecord)?;
@@ -59,16 +56,11 @@ pub(super) fn analyze(
 /// is, is checked too, where Kafka trusts the leader.
 pub(super) fn check_order(batch: &RecordBatch, previous: Offset) -> Result<(), AppendError> {
     let (base_offset, last_offset) = (batch.base_offset(), batch.last_offset());
-    let ascends =
-        base_offset > previous && last_offset >= base_offset && last_offset < Offset(i64::MAX);
+    let ascends = base_offset > previous && last_offset >= base_offset && last_offset < Offset(i64::MAX);
     if ascends {
         return Ok(());
     }
-    Err(AppendError::OffsetsOutOfOrder {
-        base_offset,
-        last_offset,
-        previous,
-    })
+    Err(AppendError::OffsetsOutOfOrder { base_offset, last_offset, previous })
 }
 
 /// The one batch that a leader may append at once, as far as its header and records can be checked. Records of a
@@ -87,28 +79,19 @@ pub(super) fn check_leader_batch(
     if origin == AppendOrigin::Client {
         check_client_batch(batch)?;
     }
-    if batch.attributes().compression() != Some(Compression::None) {
+    if batch.attributes().compression().is_some_and(|codec| codec != Compression::None) {
         return Ok(());
     }
     if batch.timestamp_type() == TimestampType::LogAppendTime {
         let (offset, timestamp) = (batch.base_offset(), batch.max_timestamp());
-        return Err(AppendError::InvalidTimestamp {
-            offset,
-            timestamp,
-            now,
-        });
+        return Err(AppendError::InvalidTimestamp { offset, timestamp, now });
     }
     let records = batch.records().map_err(AppendError::UnreadableRecord)?;
     for record in records {
         let ahead_ms = record.timestamp.get().saturating_sub(now.get());
-        let in_range = ahead_ms <= config.timestamp_after_max_ms
-            && ahead_ms.saturating_neg() <= config.timestamp_before_max_ms;
+        let in_range = ahead_ms <= config.timestamp_after_max_ms && ahead_ms.saturating_neg() <= config.timestamp_before_max_ms;
         if record.timestamp != TimestampMs::NONE && !in_range {
-            return Err(AppendError::InvalidTimestamp {
-                offset: record.offset,
-                timestamp: record.timestamp,
-                now,
-            });
+            return Err(AppendError::InvalidTimestamp { offset: record.offset, timestamp: record.timestamp, now });
         }
     }
     Ok(())

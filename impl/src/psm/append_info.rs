@@ -4,9 +4,7 @@ use super::entry::{BatchMetadata, ProducerStateEntry};
 use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, BatchKind, TransactionVersion};
 use super::txn::{CompletedTxn, TxnMetadata};
-use crate::types::{
-    CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs,
-};
+use crate::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 /// The batches of one producer id within one append call.
 ///
@@ -25,20 +23,12 @@ pub struct ProducerAppendInfo {
 impl ProducerAppendInfo {
     /// Starts from an entry, or from nothing when the id is not known.
     #[must_use]
-    pub fn new(
-        producer_id: ProducerId,
-        current: Option<&ProducerStateEntry>,
-        origin: AppendOrigin,
-    ) -> Self {
-        let updated = current.map_or_else(
-            || ProducerStateEntry::empty(producer_id),
-            ProducerStateEntry::without_batches,
-        );
+    pub fn new(producer_id: ProducerId, current: Option<&ProducerStateEntry>, origin: AppendOrigin) -> Self {
+        let updated = current.map_or_else(|| ProducerStateEntry::empty(producer_id), ProducerStateEntry::without_batches);
         Self {
             origin,
             current_epoch: updated.producer_epoch,
-            current_last_sequence: current
-                .map_or(Sequence::NONE, ProducerStateEntry::last_sequence),
+            current_last_sequence: current.map_or(Sequence::NONE, ProducerStateEntry::last_sequence),
             updated,
             started: Vec::new(),
         }
@@ -71,25 +61,13 @@ impl ProducerAppendInfo {
     ///
     /// # Errors
     /// When the rules of the origin refuse it, or a control batch is no readable end-transaction marker.
-    pub fn append(
-        &mut self,
-        batch: &BatchFacts,
-        tv: TransactionVersion,
-    ) -> Result<Option<CompletedTxn>, ProducerStateError> {
+    pub fn append(&mut self, batch: &BatchFacts, tv: TransactionVersion) -> Result<Option<CompletedTxn>, ProducerStateError> {
         let (producer_id, offset) = (self.producer_id(), batch.base_offset);
-        let not_a_marker = |type_id| ProducerStateError::NotAnEndTxnMarker {
-            producer_id,
-            offset,
-            type_id,
-        };
+        let not_a_marker = |type_id| ProducerStateError::NotAnEndTxnMarker { producer_id, offset, type_id };
         match &batch.kind {
             BatchKind::Data => self.append_data_batch(batch).map(|()| None),
             BatchKind::EmptyControl => Ok(None),
-            BatchKind::Marker {
-                commit,
-                coordinator_epoch,
-                timestamp,
-            } => {
+            BatchKind::Marker { commit, coordinator_epoch, timestamp } => {
                 let marker = Marker {
                     commit: *commit,
                     coordinator_epoch: *coordinator_epoch,
@@ -101,11 +79,9 @@ impl ProducerAppendInfo {
             }
             BatchKind::Barrier { .. } => Err(not_a_marker(crate::barrier::CONTROL_TYPE_ID)),
             BatchKind::OtherControl { type_id } => Err(not_a_marker(*type_id)),
-            BatchKind::MalformedControl(source) => Err(ProducerStateError::InvalidControlRecord {
-                producer_id,
-                offset,
-                source: source.clone(),
-            }),
+            BatchKind::MalformedControl(source) => {
+                Err(ProducerStateError::InvalidControlRecord { producer_id, offset, source: source.clone() })
+            }
         }
     }
 
@@ -126,16 +102,11 @@ impl ProducerAppendInfo {
         match self.updated.current_txn_first_offset {
             // Whatever the origin: not even a copy may hold such a batch.
             Some(txn_first_offset) if !batch.transactional => {
-                Err(ProducerStateError::InvalidTxnState {
-                    producer_id: self.producer_id(),
-                    offset,
-                    txn_first_offset,
-                })
+                Err(ProducerStateError::InvalidTxnState { producer_id: self.producer_id(), offset, txn_first_offset })
             }
             None if batch.transactional => {
                 self.updated.current_txn_first_offset = Some(offset);
-                self.started
-                    .push(TxnMetadata::open(self.producer_id(), offset));
+                self.started.push(TxnMetadata::open(self.producer_id(), offset));
                 Ok(())
             }
             _ => Ok(()),
@@ -150,47 +121,32 @@ impl ProducerAppendInfo {
     ) -> Result<Option<CompletedTxn>, ProducerStateError> {
         let (producer_id, offset) = (self.producer_id(), marker.offset);
         let tv = match tv {
-            TransactionVersion::Unknown if self.origin == AppendOrigin::Replication => {
-                TransactionVersion::V0
-            }
+            TransactionVersion::Unknown if self.origin == AppendOrigin::Replication => TransactionVersion::V0,
             TransactionVersion::Unknown => {
-                return Err(ProducerStateError::UnknownTransactionVersion {
-                    producer_id,
-                    offset,
-                });
+                return Err(ProducerStateError::UnknownTransactionVersion { producer_id, offset });
             }
             known => known,
         };
         self.check_producer_epoch(marker.epoch, offset, tv)?;
         self.check_coordinator_epoch(marker)?;
-        let completed = self
-            .updated
-            .current_txn_first_offset
-            .map(|first_offset| CompletedTxn {
-                producer_id,
-                first_offset,
-                last_offset: offset,
-                aborted: !marker.commit,
-            });
-        self.updated
-            .end_transaction(marker.epoch, marker.coordinator_epoch, marker.timestamp);
+        let completed = self.updated.current_txn_first_offset.map(|first_offset| CompletedTxn {
+            producer_id,
+            first_offset,
+            last_offset: offset,
+            aborted: !marker.commit,
+        });
+        self.updated.end_transaction(marker.epoch, marker.coordinator_epoch, marker.timestamp);
         Ok(completed)
     }
 
     /// Data and markers of version 0 and 1 need an epoch that is not lower; markers of version 2 a higher one, or the
     /// same when they repeat what was already done. A copy may go back.
-    fn check_producer_epoch(
-        &self,
-        epoch: ProducerEpoch,
-        offset: Offset,
-        tv: TransactionVersion,
-    ) -> Result<(), ProducerStateError> {
+    fn check_producer_epoch(&self, epoch: ProducerEpoch, offset: Offset, tv: TransactionVersion) -> Result<(), ProducerStateError> {
         let current = self.updated.producer_epoch;
         let invalid = match tv {
             TransactionVersion::V2 => {
-                let repeats = epoch == current
-                    && (self.updated.current_txn_first_offset.is_none()
-                        || epoch == ProducerEpoch(i16::MAX));
+                let repeats =
+                    epoch == current && (self.updated.current_txn_first_offset.is_none() || epoch == ProducerEpoch(i16::MAX));
                 epoch <= current && !repeats
             }
             _ => epoch < current,
@@ -220,12 +176,7 @@ impl ProducerAppendInfo {
     }
 
     /// Kafka: `checkSequence`. An id of which nothing is known may begin with any sequence, a new epoch only with 0.
-    fn check_sequence(
-        &self,
-        epoch: ProducerEpoch,
-        found: Sequence,
-        offset: Offset,
-    ) -> Result<(), ProducerStateError> {
+    fn check_sequence(&self, epoch: ProducerEpoch, found: Sequence, offset: Offset) -> Result<(), ProducerStateError> {
         let expected = if epoch != self.updated.producer_epoch {
             if self.updated.producer_epoch == ProducerEpoch::NONE {
                 return Ok(());
@@ -239,13 +190,7 @@ impl ProducerAppendInfo {
         if found == expected {
             return Ok(());
         }
-        Err(ProducerStateError::OutOfOrderSequence {
-            producer_id: self.producer_id(),
-            offset,
-            epoch,
-            expected,
-            found,
-        })
+        Err(ProducerStateError::OutOfOrderSequence { producer_id: self.producer_id(), offset, epoch, expected, found })
     }
 
     fn last_sequence_of(&self, epoch: ProducerEpoch) -> Sequence {

@@ -89,15 +89,13 @@ impl ProducerStateEntry {
     /// Sequence of the last record of the newest batch; -1 when there is none.
     #[must_use]
     pub fn last_sequence(&self) -> Sequence {
-        self.last_batch()
-            .map_or(Sequence::NONE, |batch| batch.last_sequence)
+        self.last_batch().map_or(Sequence::NONE, |batch| batch.last_sequence)
     }
 
     /// Offset of the last record of the newest batch; -1 when there is none (Kafka: `lastDataOffset`).
     #[must_use]
     pub fn last_data_offset(&self) -> Offset {
-        self.last_batch()
-            .map_or(Offset::UNKNOWN, |batch| batch.last_offset)
+        self.last_batch().map_or(Offset::UNKNOWN, |batch| batch.last_offset)
     }
 
     /// The remembered batch with exactly this epoch and these sequences (Kafka: `findDuplicateBatch`).
@@ -111,17 +109,12 @@ impl ProducerStateEntry {
         if epoch != self.producer_epoch {
             return None;
         }
-        self.batches.iter().find(|batch| {
-            batch.first_sequence() == first_sequence && batch.last_sequence == last_sequence
-        })
+        self.batches.iter().find(|batch| batch.first_sequence() == first_sequence && batch.last_sequence == last_sequence)
     }
 
     /// The same state without the remembered batches: what an append starts from.
     pub(super) fn without_batches(&self) -> Self {
-        Self {
-            batches: Vec::new(),
-            ..*self
-        }
+        Self { batches: Vec::new(), ..*self }
     }
 
     /// Remembers a batch. A change of epoch, up or down, forgets those before it.
@@ -132,12 +125,7 @@ impl ProducerStateEntry {
     }
 
     /// Takes over what a marker says: it ends the transaction and may change the epoch.
-    pub(super) fn end_transaction(
-        &mut self,
-        epoch: ProducerEpoch,
-        coordinator_epoch: CoordinatorEpoch,
-        timestamp: TimestampMs,
-    ) {
+    pub(super) fn end_transaction(&mut self, epoch: ProducerEpoch, coordinator_epoch: CoordinatorEpoch, timestamp: TimestampMs) {
         self.set_epoch(epoch);
         self.coordinator_epoch = coordinator_epoch;
         self.current_txn_first_offset = None;

@@ -24,9 +24,7 @@ pub enum ProducerStateError {
         found: Sequence,
     },
     /// The epoch is below the last seen one; for a marker of transaction version 2, or not above it.
-    #[error(
-        "producer {producer_id} at offset {offset}: epoch {found} is smaller than the last seen epoch {current} allows"
-    )]
+    #[error("producer {producer_id} at offset {offset}: epoch {found} is smaller than the last seen epoch {current} allows")]
     InvalidProducerEpoch {
         /// The producer.
         producer_id: ProducerId,
@@ -38,9 +36,7 @@ pub enum ProducerStateError {
         found: ProducerEpoch,
     },
     /// A marker of a coordinator that a later one has replaced.
-    #[error(
-        "producer {producer_id} at offset {offset}: coordinator epoch {found} of the marker, expected at least {current}"
-    )]
+    #[error("producer {producer_id} at offset {offset}: coordinator epoch {found} of the marker, expected at least {current}")]
     TransactionCoordinatorFenced {
         /// The producer.
         producer_id: ProducerId,
@@ -65,9 +61,7 @@ pub enum ProducerStateError {
         txn_first_offset: Offset,
     },
     /// A control record of another type than COMMIT and ABORT under a producer id.
-    #[error(
-        "producer {producer_id} at offset {offset}: control record type {type_id}, expected 0 (ABORT) or 1 (COMMIT)"
-    )]
+    #[error("producer {producer_id} at offset {offset}: control record type {type_id}, expected 0 (ABORT) or 1 (COMMIT)")]
     NotAnEndTxnMarker {
         /// The producer.
         producer_id: ProducerId,
@@ -85,9 +79,7 @@ pub enum ProducerStateError {
         offset: Offset,
     },
     /// A marker ended a transaction of which the log does not know that it is open.
-    #[error(
-        "producer {producer_id}: the transaction that began at offset {first_offset} is not among the open ones"
-    )]
+    #[error("producer {producer_id}: the transaction that began at offset {first_offset} is not among the open ones")]
     CompletedUnknownTxn {
         /// The producer.
         producer_id: ProducerId,
@@ -115,13 +107,14 @@ impl ProducerStateError {
             Self::InvalidProducerEpoch { .. } => "InvalidProducerEpochException",
             Self::TransactionCoordinatorFenced { .. } => "TransactionCoordinatorFencedException",
             Self::InvalidTxnState { .. } => "InvalidTxnStateException",
-            Self::NotAnEndTxnMarker { .. }
-            | Self::UnknownTransactionVersion { .. }
-            | Self::CompletedUnknownTxn { .. } => "IllegalArgumentException",
-            Self::InvalidControlRecord {
-                source: DecodeError::Null { .. },
-                ..
-            } => "NullPointerException",
+            Self::NotAnEndTxnMarker { .. } | Self::UnknownTransactionVersion { .. } | Self::CompletedUnknownTxn { .. } => {
+                "IllegalArgumentException"
+            }
+            // Not a fault of the batch: nothing may be cut because of it.
+            Self::InvalidControlRecord { source: DecodeError::CompressionUnsupported { .. }, .. } => {
+                "UnsupportedCompressionTypeException"
+            }
+            Self::InvalidControlRecord { source: DecodeError::Null { .. }, .. } => "NullPointerException",
             Self::InvalidControlRecord { .. } => "InvalidRecordException",
         }
     }

@@ -153,14 +153,9 @@ fn kind_of(batch: &RecordBatch) -> BatchKind {
 
 fn marker_of(batch: &RecordBatch) -> BatchKind {
     match batch.control_record() {
-        Ok(Some(ControlRecord::EndTxnMarker(EndTxnMarker {
-            commit,
-            coordinator_epoch,
-        }))) => BatchKind::Marker {
-            commit,
-            coordinator_epoch,
-            timestamp: first_timestamp(batch),
-        },
+        Ok(Some(ControlRecord::EndTxnMarker(EndTxnMarker { commit, coordinator_epoch }))) => {
+            BatchKind::Marker { commit, coordinator_epoch, timestamp: first_timestamp(batch) }
+        }
         Err(error) => BatchKind::MalformedControl(error),
         // The type was read from the same record just before; there is no other case.
         Ok(_) => BatchKind::EmptyControl,
@@ -170,7 +165,5 @@ fn marker_of(batch: &RecordBatch) -> BatchKind {
 /// Timestamp of the first record; where a later one cannot be read, the batch's.
 fn first_timestamp(batch: &RecordBatch) -> TimestampMs {
     let records = batch.records().unwrap_or_default();
-    records
-        .first()
-        .map_or(batch.max_timestamp(), |record| record.timestamp)
+    records.first().map_or(batch.max_timestamp(), |record| record.timestamp)
 }

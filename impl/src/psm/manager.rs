@@ -110,19 +110,13 @@ impl ProducerStateManager {
     /// Whether this producer has an open transaction under this epoch.
     #[must_use]
     pub fn has_ongoing_transaction(&self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool {
-        self.last_entry(producer_id).is_some_and(|entry| {
-            entry.current_txn_first_offset.is_some() && entry.producer_epoch == epoch
-        })
+        self.last_entry(producer_id).is_some_and(|entry| entry.current_txn_first_offset.is_some() && entry.producer_epoch == epoch)
     }
 
     /// Whether the first open transaction has been open for longer than the longest timeout and a margin of 5 minutes,
     /// judged by the timestamp of its producer's last batch; all in milliseconds.
     #[must_use]
-    pub fn has_late_transaction(
-        &self,
-        now: TimestampMs,
-        max_transaction_timeout_ms: i64,
-    ) -> bool {
+    pub fn has_late_transaction(&self, now: TimestampMs, max_transaction_timeout_ms: i64) -> bool {
         let last_timestamp = self
             .ongoing
             .values()
@@ -136,20 +130,12 @@ impl ProducerStateManager {
     /// The remembered batch that this one repeats.
     #[must_use]
     pub fn find_duplicate(&self, batch: &BatchFacts) -> Option<&BatchMetadata> {
-        self.last_entry(batch.producer_id)?.find_duplicate(
-            batch.producer_epoch,
-            batch.base_sequence,
-            batch.last_sequence,
-        )
+        self.last_entry(batch.producer_id)?.find_duplicate(batch.producer_epoch, batch.base_sequence, batch.last_sequence)
     }
 
     /// Begins an append of this producer; nothing changes before [`ProducerStateManager::update`].
     #[must_use]
-    pub fn prepare_update(
-        &self,
-        producer_id: ProducerId,
-        origin: AppendOrigin,
-    ) -> ProducerAppendInfo {
+    pub fn prepare_update(&self, producer_id: ProducerId, origin: AppendOrigin) -> ProducerAppendInfo {
         ProducerAppendInfo::new(producer_id, self.last_entry(producer_id), origin)
     }
 
@@ -182,12 +168,10 @@ impl ProducerStateManager {
     /// # Errors
     /// [`ProducerStateError::CompletedUnknownTxn`] when none that began at this offset is open.
     pub fn complete_txn(&mut self, completed: &CompletedTxn) -> Result<(), ProducerStateError> {
-        let mut txn = self.ongoing.remove(&completed.first_offset).ok_or(
-            ProducerStateError::CompletedUnknownTxn {
-                producer_id: completed.producer_id,
-                first_offset: completed.first_offset,
-            },
-        )?;
+        let mut txn = self.ongoing.remove(&completed.first_offset).ok_or(ProducerStateError::CompletedUnknownTxn {
+            producer_id: completed.producer_id,
+            first_offset: completed.first_offset,
+        })?;
         txn.last_offset = Some(completed.last_offset);
         self.unreplicated.insert(txn.first_offset, txn);
         Ok(())
@@ -205,16 +189,14 @@ impl ProducerStateManager {
     }
 
     fn forget_unreplicated_below(&mut self, offset: Offset) {
-        self.unreplicated
-            .retain(|_, txn| txn.last_offset.is_none_or(|last| last >= offset));
+        self.unreplicated.retain(|_, txn| txn.last_offset.is_none_or(|last| last >= offset));
     }
 
     /// Removes the producers that have been idle, by the time of their last batch, for the expiration time and have no
     /// open transaction; `now` in milliseconds.
     pub fn remove_expired_producers(&mut self, now: TimestampMs) {
         let expiration_ms = self.expiration_ms;
-        self.producers
-            .retain(|_, entry| !is_expired(entry, now, expiration_ms));
+        self.producers.retain(|_, entry| !is_expired(entry, now, expiration_ms));
     }
 
     /// Removes the producers whose id is chosen, and nothing that was derived from them.

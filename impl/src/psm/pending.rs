@@ -49,13 +49,7 @@ impl PendingAppend {
     /// A call without batches yet.
     #[must_use]
     pub fn new(origin: AppendOrigin) -> Self {
-        Self {
-            origin,
-            infos: BTreeMap::new(),
-            completed: Vec::new(),
-            settled: Vec::new(),
-            staged: None,
-        }
+        Self { origin, infos: BTreeMap::new(), completed: Vec::new(), settled: Vec::new(), staged: None }
     }
 
     /// Takes in the next batch of the call.
@@ -83,10 +77,7 @@ impl PendingAppend {
         if self.origin != AppendOrigin::Replication && batch.transactional {
             check_stale_epoch(state, batch)?;
         }
-        let info = self
-            .infos
-            .entry(batch.producer_id)
-            .or_insert_with(|| state.prepare_update(batch.producer_id, self.origin));
+        let info = self.infos.entry(batch.producer_id).or_insert_with(|| state.prepare_update(batch.producer_id, self.origin));
         self.completed.extend(info.append(batch, tv)?);
         Ok(Met::New)
     }
@@ -95,10 +86,7 @@ impl PendingAppend {
     ///
     /// # Errors
     /// When a transaction that ended is not known to be open. As in Kafka the entries are merged by then.
-    pub fn commit(
-        mut self,
-        live: &mut ProducerStateManager,
-    ) -> Result<Vec<Completion>, ProducerStateError> {
+    pub fn commit(mut self, live: &mut ProducerStateManager) -> Result<Vec<Completion>, ProducerStateError> {
         if let Some(staged) = self.staged.take() {
             *live = staged;
         }
@@ -115,10 +103,7 @@ impl PendingAppend {
         for txn in std::mem::take(&mut self.completed) {
             let last_stable_offset = state.last_stable_offset(&txn);
             state.complete_txn(&txn)?;
-            self.settled.push(Completion {
-                txn,
-                last_stable_offset,
-            });
+            self.settled.push(Completion { txn, last_stable_offset });
         }
         Ok(())
     }
@@ -139,29 +124,20 @@ impl PendingAppend {
     pub(crate) fn forget_collected(&mut self) {
         self.infos.clear();
         let forgotten = std::mem::take(&mut self.completed);
-        self.settled
-            .extend(forgotten.into_iter().map(|txn| Completion {
-                txn,
-                last_stable_offset: txn.last_offset.plus(1),
-            }));
+        self.settled.extend(forgotten.into_iter().map(|txn| Completion { txn, last_stable_offset: txn.last_offset.plus(1) }));
     }
 }
 
 /// A transactional batch of a client or the coordinator outside its open transaction may not have an epoch below that
 /// of the entry. Kafka checks this before, and apart from, what the append info checks.
-fn check_stale_epoch(
-    state: &ProducerStateManager,
-    batch: &BatchFacts,
-) -> Result<(), ProducerStateError> {
+fn check_stale_epoch(state: &ProducerStateManager, batch: &BatchFacts) -> Result<(), ProducerStateError> {
     match state.last_entry(batch.producer_id) {
-        Some(entry) if batch.producer_epoch < entry.producer_epoch => {
-            Err(ProducerStateError::InvalidProducerEpoch {
-                producer_id: batch.producer_id,
-                offset: batch.base_offset,
-                current: entry.producer_epoch,
-                found: batch.producer_epoch,
-            })
-        }
+        Some(entry) if batch.producer_epoch < entry.producer_epoch => Err(ProducerStateError::InvalidProducerEpoch {
+            producer_id: batch.producer_id,
+            offset: batch.base_offset,
+            current: entry.producer_epoch,
+            found: batch.producer_epoch,
+        }),
         _ => Ok(()),
     }
 }

@@ -110,11 +110,7 @@ impl ProducerStateManager {
     ///
     /// # Errors
     /// When the storage cannot be read or written.
-    pub fn truncate_fully_and_start_at(
-        &mut self,
-        storage: &mut impl Storage,
-        offset: Offset,
-    ) -> Result<(), StorageError> {
+    pub fn truncate_fully_and_start_at(&mut self, storage: &mut impl Storage, offset: Offset) -> Result<(), StorageError> {
         for file in snapshot_files(storage)? {
             storage.remove(&file.name)?;
         }
@@ -129,20 +125,11 @@ impl ProducerStateManager {
     ///
     /// # Errors
     /// When the storage cannot be read or written.
-    pub fn remove_stray_snapshots(
-        storage: &mut impl Storage,
-        bases: &[Offset],
-    ) -> Result<(), StorageError> {
+    pub fn remove_stray_snapshots(storage: &mut impl Storage, bases: &[Offset]) -> Result<(), StorageError> {
         let files = snapshot_files(storage)?;
-        let mut strays: Vec<&SnapshotFile> = files
-            .iter()
-            .filter(|file| !bases.contains(&file.offset))
-            .collect();
+        let mut strays: Vec<&SnapshotFile> = files.iter().filter(|file| !bases.contains(&file.offset)).collect();
         let last_base = bases.iter().max();
-        if strays
-            .last()
-            .is_some_and(|largest| last_base.is_none_or(|base| largest.offset > *base))
-        {
+        if strays.last().is_some_and(|largest| last_base.is_none_or(|base| largest.offset > *base)) {
             strays.pop();
         }
         for stray in strays {

@@ -1,7 +1,7 @@
 //! The `.snapshot` file of producer state (Kafka: schema `ProducerSnapshot`, version 1).
 //!
 //! ```text
-//! i16 version 1 | u32 CRC-32C of what follows | i32 count | count entries of 48 bytes:
+//! i16 version 1 | u32 CRC-32C of what follows | i32 count | count entries of 46 bytes:
 //!   i64 producer id | i16 epoch | i32 last sequence | i64 last offset | i32 offset delta | i64 timestamp
 //!   | i32 coordinator epoch | i64 first offset of the open transaction, or -1
 //! ```
@@ -18,7 +18,7 @@ pub const SNAPSHOT_VERSION: i16 = 1;
 
 const HEADER_BYTES: usize = 10;
 const CRC_END: usize = 6;
-const ENTRY_BYTES: usize = 48;
+const ENTRY_BYTES: usize = 46;
 
 /// One producer in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,10 +109,7 @@ impl ProducerSnapshot {
     /// # Errors
     /// When the file is not whole, of another version, or its checksum is wrong.
     pub fn decode(file: &Bytes) -> Result<Self, SnapshotError> {
-        let length_is = |expected: usize| SnapshotError::Length {
-            expected: expected as u64,
-            found: file.len() as u64,
-        };
+        let length_is = |expected: usize| SnapshotError::Length { expected: expected as u64, found: file.len() as u64 };
         let mut rest = file.clone();
         let mut take = |bytes: usize| (rest.len() >= bytes).then(|| rest.split_to(bytes));
         let mut header = take(HEADER_BYTES).ok_or_else(|| length_is(HEADER_BYTES))?;
@@ -132,9 +129,7 @@ impl ProducerSnapshot {
             return Err(length_is(expected));
         }
         let entries = std::iter::from_fn(|| take(ENTRY_BYTES)).map(decode_entry);
-        Ok(Self {
-            entries: entries.collect(),
-        })
+        Ok(Self { entries: entries.collect() })
     }
 }
 

@@ -17,11 +17,7 @@ impl TxnMetadata {
     /// An open transaction.
     #[must_use]
     pub fn open(producer_id: ProducerId, first_offset: Offset) -> Self {
-        Self {
-            producer_id,
-            first_offset,
-            last_offset: None,
-        }
+        Self { producer_id, first_offset, last_offset: None }
     }
 }
 

@@ -79,11 +79,6 @@ pub enum StorageError {
 
 impl StorageError {
     pub(super) fn io(operation: Operation, name: &str, error: &io::Error) -> Self {
-        Self::Io {
-            operation,
-            name: name.to_owned(),
-            kind: error.kind(),
-            message: error.to_string(),
-        }
+        Self::Io { operation, name: name.to_owned(), kind: error.kind(), message: error.to_string() }
     }
 }

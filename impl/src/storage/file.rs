@@ -30,25 +30,18 @@ impl FileStorage {
     /// When the directory cannot be created or read.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let dir = dir.into();
-        let failed = |error: &io::Error| {
-            StorageError::io(Operation::Open, &dir.display().to_string(), error)
-        };
+        let failed = |error: &io::Error| StorageError::io(Operation::Open, &dir.display().to_string(), error);
         fs::create_dir_all(&dir).map_err(|error| failed(&error))?;
         for item in fs::read_dir(&dir).map_err(|error| failed(&error))? {
             let item = item.map_err(|error| failed(&error))?;
             let name = item.file_name();
-            let unfinished = name
-                .to_str()
-                .and_then(|name| name.strip_suffix(TMP_SUFFIX))
-                .is_some_and(|replaced| check_name(replaced).is_ok());
+            let unfinished =
+                name.to_str().and_then(|name| name.strip_suffix(TMP_SUFFIX)).is_some_and(|replaced| check_name(replaced).is_ok());
             if unfinished {
                 fs::remove_file(item.path()).map_err(|error| failed(&error))?;
             }
         }
-        Ok(Self {
-            dir,
-            open: BTreeMap::new(),
-        })
+        Ok(Self { dir, open: BTreeMap::new() })
     }
 
     /// The directory.
@@ -108,7 +101,7 @@ impl Storage for FileStorage {
     fn len(&self, name: &str) -> Result<Option<u64>, StorageError> {
         check_name(name)?;
         match fs::metadata(self.path(name)) {
-            Ok(metadata) => Ok(Some(metadata.len())),
+            Ok(metadata) => Ok(metadata.is_file().then_some(metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StorageError::io(Operation::Read, name, &error)),
         }
@@ -120,6 +113,9 @@ impl Storage for FileStorage {
             let mut file = File::open(self.path(name))?;
             let len = file.metadata()?.len();
             let wanted = len.saturating_sub(at).min(max as u64);
+            if wanted == 0 {
+                return Ok(Bytes::new()); // a position behind the end may be none that can be sought
+            }
             file.seek(SeekFrom::Start(at))?;
             let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or(0));
             file.take(wanted).read_to_end(&mut bytes)?;
@@ -130,61 +126,43 @@ impl Storage for FileStorage {
 
     fn append(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
         check_name(name)?;
-        self.handle(name, true)
-            .and_then(|file| file.write_all(bytes))
-            .map_err(|error| refused(Operation::Append, name, &error))
+        self.handle(name, true).and_then(|file| file.write_all(bytes)).map_err(|error| refused(Operation::Append, name, &error))
     }
 
     fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
-        let found = self.len(name)?.ok_or_else(|| StorageError::NotFound {
-            operation: Operation::Truncate,
-            name: name.to_owned(),
-        })?;
+        let found =
+            self.len(name)?.ok_or_else(|| StorageError::NotFound { operation: Operation::Truncate, name: name.to_owned() })?;
         if len > found {
-            return Err(StorageError::TruncateBeyondEnd {
-                name: name.to_owned(),
-                requested: len,
-                len: found,
-            });
+            return Err(StorageError::TruncateBeyondEnd { name: name.to_owned(), requested: len, len: found });
         }
-        self.handle(name, false)
-            .and_then(|file| file.set_len(len))
-            .map_err(|error| refused(Operation::Truncate, name, &error))
+        self.handle(name, false).and_then(|file| file.set_len(len)).map_err(|error| refused(Operation::Truncate, name, &error))
     }
 
     fn replace(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
         check_name(name)?;
         // A handle of the old file would write where nobody reads.
         self.open.remove(name);
-        self.write_replacement(name, bytes)
-            .map_err(|error| refused(Operation::Replace, name, &error))
+        self.write_replacement(name, bytes).map_err(|error| refused(Operation::Replace, name, &error))
     }
 
     fn remove(&mut self, name: &str) -> Result<(), StorageError> {
         check_name(name)?;
         self.open.remove(name);
         match fs::remove_file(self.path(name)).and_then(|()| sync_dir(&self.dir)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StorageError::io(Operation::Remove, name, &error))
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::io(Operation::Remove, name, &error)),
             _ => Ok(()),
         }
     }
 
     fn sync(&mut self, name: &str) -> Result<(), StorageError> {
         check_name(name)?;
-        self.handle(name, false)
-            .and_then(|file| file.sync_all())
-            .map_err(|error| refused(Operation::Sync, name, &error))
+        self.handle(name, false).and_then(|file| file.sync_all()).map_err(|error| refused(Operation::Sync, name, &error))
     }
 }
 
 fn refused(operation: Operation, name: &str, error: &io::Error) -> StorageError {
     if error.kind() == io::ErrorKind::NotFound {
-        StorageError::NotFound {
-            operation,
-            name: name.to_owned(),
-        }
+        StorageError::NotFound { operation, name: name.to_owned() }
     } else {
         StorageError::io(operation, name, error)
     }

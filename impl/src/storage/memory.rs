@@ -59,18 +59,13 @@ impl Chunks {
     fn read(&self, at: u64, max: usize) -> Bytes {
         let end = self.len.min(at.saturating_add(max as u64));
         // The chunk that holds `at` is the last one that begins at or before it.
-        let first = self
-            .chunks
-            .partition_point(|(start, _)| *start <= at)
-            .saturating_sub(1);
+        let first = self.chunks.partition_point(|(start, _)| *start <= at).saturating_sub(1);
         let parts = self.chunks.iter().skip(first);
-        let mut parts = parts
-            .take_while(|(start, _)| *start < end)
-            .filter_map(|(start, chunk)| {
-                let from = usize::try_from(at.saturating_sub(*start)).ok()?;
-                let to = usize::try_from(end - start).ok()?.min(chunk.len());
-                (from < to).then(|| chunk.slice(from..to))
-            });
+        let mut parts = parts.take_while(|(start, _)| *start < end).filter_map(|(start, chunk)| {
+            let from = usize::try_from(at.saturating_sub(*start)).ok()?;
+            let to = usize::try_from(end - start).ok()?.min(chunk.len());
+            (from < to).then(|| chunk.slice(from..to))
+        });
         let Some(first) = parts.next() else {
             return Bytes::new();
         };
@@ -94,10 +89,7 @@ impl MemoryStorage {
     fn get(&self, operation: Operation, name: &str) -> Result<&Chunks, StorageError> {
         check_name(name)?;
         let file = self.files.get(name).map(Arc::as_ref);
-        file.ok_or_else(|| StorageError::NotFound {
-            operation,
-            name: name.to_owned(),
-        })
+        file.ok_or_else(|| StorageError::NotFound { operation, name: name.to_owned() })
     }
 }
 
@@ -130,11 +122,7 @@ impl Storage for MemoryStorage {
     fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
         let found = self.get(Operation::Truncate, name)?.len;
         if len > found {
-            return Err(StorageError::TruncateBeyondEnd {
-                name: name.to_owned(),
-                requested: len,
-                len: found,
-            });
+            return Err(StorageError::TruncateBeyondEnd { name: name.to_owned(), requested: len, len: found });
         }
         if let Some(file) = Arc::make_mut(&mut self.files).get_mut(name) {
             Arc::make_mut(file).truncate(len);

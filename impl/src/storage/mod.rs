@@ -21,9 +21,9 @@ pub const MAX_NAME_BYTES: usize = 200;
 
 /// A set of named files.
 ///
-/// All implementations behave alike; what is an error in one is the same error in the others. After an error of
-/// [`Storage::append`] the file may have become longer, by a part of the bytes; after one of any other operation,
-/// nothing has changed.
+/// All implementations behave alike; what is an error in one is the same error in the others. When the system refuses,
+/// [`Storage::append`] may have made the file longer by a part of the bytes, and any other change may have happened or
+/// not, as a whole.
 pub trait Storage: Debug {
     /// The names of all files, ascending.
     ///
@@ -98,11 +98,5 @@ fn check_name(name: &str) -> Result<(), StorageError> {
         && !name.starts_with('.')
         && !name.ends_with(file::TMP_SUFFIX)
         && name.bytes().all(allowed);
-    if ok {
-        Ok(())
-    } else {
-        Err(StorageError::InvalidName {
-            name: name.chars().take(MAX_NAME_BYTES).collect(),
-        })
-    }
+    if ok { Ok(()) } else { Err(StorageError::InvalidName { name: name.chars().take(MAX_NAME_BYTES).collect() }) }
 }

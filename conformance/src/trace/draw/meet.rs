@@ -28,7 +28,8 @@ pub fn meetings(state: &ReplicaState) -> Vec<Meeting> {
         if producer_id == -1 {
             continue;
         }
-        let meeting = stretch.entry(producer_id).or_insert_with(|| Meeting { producer_id, producers: Vec::new(), offset: entry.offset });
+        let meeting =
+            stretch.entry(producer_id).or_insert_with(|| Meeting { producer_id, producers: Vec::new(), offset: entry.offset });
         if !meeting.producers.contains(by) {
             meeting.producers.push(by.clone());
             if meeting.producers.len() == 2 {

@@ -48,7 +48,10 @@ pub fn draw_states(replicas: &[ReplicaDecl], states: &BTreeMap<String, ReplicaSt
     }
     for (replica, meeting) in rows.iter().flat_map(|r| meetings(r.state).into_iter().map(move |m| (r.name, m))) {
         let producers: Vec<&str> = meeting.producers.iter().map(String::as_str).collect();
-        line(&mut out, &format!("{} on {replica}: {} meet under one id (no barrier between)", meeting.producer_id, producers.join(", ")));
+        line(
+            &mut out,
+            &format!("{} on {replica}: {} meet under one id (no barrier between)", meeting.producer_id, producers.join(", ")),
+        );
     }
     out
 }
@@ -63,7 +66,11 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new(replica: &'a ReplicaDecl, state: &'a ReplicaState) -> Self {
-        let title = if replica.name == replica.cluster { replica.name.clone() } else { format!("{} (of {})", replica.name, replica.cluster) };
+        let title = if replica.name == replica.cluster {
+            replica.name.clone()
+        } else {
+            format!("{} (of {})", replica.name, replica.cluster)
+        };
         let cells = state.log.iter().map(|e| (e.offset, batch_cell(&e.batch, e.by.as_deref()))).collect();
         Self { name: &replica.name, title, state, cells }
     }
