@@ -4,6 +4,7 @@ pub mod check;
 pub mod cli;
 pub mod from_model;
 pub mod ledger;
+pub mod lockstep;
 pub mod replay;
 pub mod requirements;
 pub mod target;

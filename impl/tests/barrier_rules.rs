@@ -71,10 +71,10 @@ fn after_a_barrier_an_id_is_unknown() {
 fn negative_ids_only() {
     for timing in TIMINGS {
         let config = LogConfig { ids: ProducerIdVisibility::Mapped, ..clearing(Clears::NegativeIds, timing) };
-        check(&config, &[("mirror -7.0#0 | 5.0#0", "0 | 1"), ("coordinator BAR<A", "2")], "LEO 3 HW 0 LSO 0 {5:e0[0@1]}");
+        check(&config, &[("mirror -7.0#0 | 0.0#0", "0 | 1"), ("coordinator BAR<A", "2")], "LEO 3 HW 0 LSO 0 {0:e0[0@1]}");
         // As stock Kafka sees ids, there is nothing to clear.
         let stock_ids = clearing(Clears::NegativeIds, timing);
-        check(&stock_ids, &[("mirror -7.0#0 | 5.0#0", "0 | 1"), ("coordinator BAR<A", "2")], "LEO 3 HW 0 LSO 0 {5:e0[0@1]}");
+        check(&stock_ids, &[("mirror -7.0#0 | 0.0#0", "0 | 1"), ("coordinator BAR<A", "2")], "LEO 3 HW 0 LSO 0 {0:e0[0@1]}");
     }
 }
 

@@ -118,6 +118,8 @@ fn markers_are_held_against_epochs_by_transaction_version() {
             ("coordinator/2 CM5.3", "InvalidProducerEpochException"),
             ("coordinator/2 CM5.5", "InvalidProducerEpochException"),
             ("coordinator/unknown CM5.5", "IllegalArgumentException"),
+            // The epoch is looked at first.
+            ("coordinator/unknown CM5.3", "InvalidProducerEpochException"),
             ("coordinator CM5.5", "1"),
         ],
         "LEO 2 HW 0 LSO 0 {5:e5[0@0]c0}",
@@ -310,6 +312,12 @@ fn reads_are_whole_batches_below_their_bound() {
             count(from, 0),
             Err(ReadError::OffsetOutOfRange { offset: Offset(from), log_start_offset: Offset(0), log_end_offset: Offset(6) })
         );
+    }
+    // A bound inside a batch leaves it out.
+    for hw in ["hw 2", "hw 3"] {
+        log.run(hw);
+        let read = log.log.read(Offset(0), FetchIsolation::HighWatermark, usize::MAX);
+        assert_eq!(read.unwrap().len(), size, "{hw}");
     }
     let to_the_end = log.log.read(Offset(0), FetchIsolation::LogEnd, usize::MAX);
     assert_eq!(to_the_end.unwrap().len(), size * 3);

@@ -187,6 +187,30 @@ fn later_batches_of_an_unknown_id_in_one_call_are_not_checked() {
 }
 
 #[test]
+fn an_epoch_that_a_marker_raised_in_the_same_call_begins_at_zero() {
+    let mut psm = manager();
+    append(&mut psm, AppendOrigin::Client, &data(0, 4, 0..=0)).unwrap();
+    for (sequence, accepted) in [(0, true), (5, false)] {
+        let mut info = psm.prepare_update(ID, AppendOrigin::Client);
+        info.append(&marker(1, false, 0, 1), TransactionVersion::V1).unwrap();
+        let result = info.append(&data(1, sequence, 2..=2), TransactionVersion::Unknown);
+        assert_eq!(result.is_ok(), accepted, "{sequence}");
+    }
+}
+
+#[test]
+fn a_reload_to_where_the_state_is_keeps_it() {
+    let mut psm = manager();
+    let mut storage = MemoryStorage::new();
+    append(&mut psm, AppendOrigin::Client, &data(0, 0, 0..=0)).unwrap();
+    append(&mut psm, AppendOrigin::Client, &txn(data(0, 1, 1..=1))).unwrap();
+    psm.take_snapshot(&mut storage).unwrap();
+    let before = psm.clone();
+    psm.truncate_and_reload(&mut storage, Offset(0), Offset(2), TimestampMs(i64::MAX)).unwrap();
+    assert_eq!(psm, before);
+}
+
+#[test]
 fn late_transactions() {
     let mut psm = manager();
     let timeout_ms = 300_000;

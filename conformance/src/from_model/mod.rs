@@ -30,15 +30,21 @@ pub fn trace_of(
     property: Option<&PropertySpec>,
     actions: &[Action],
 ) -> Result<Trace, PathError> {
+    let mut trace = header(scenario, design, property);
     let init = scenario.init_states().into_iter().next().ok_or(PathError::NotAPath)?;
     let path = Path::from_actions(scenario, init, actions).ok_or(PathError::NotAPath)?;
-    let mut steps = Vec::new();
     for (state, action) in path.into_vec() {
         let Some(action) = action else { break };
-        let number = u32::try_from(steps.len() + 1).unwrap_or(u32::MAX);
-        steps.push(step_of(scenario, number, &state, &action).ok_or(PathError::NotAPath)?);
+        let number = u32::try_from(trace.steps.len() + 1).unwrap_or(u32::MAX);
+        trace.steps.push(step_of(scenario, number, &state, &action).ok_or(PathError::NotAPath)?);
     }
-    Ok(Trace {
+    Ok(trace)
+}
+
+/// A trace of the scenario without any step.
+#[must_use]
+pub fn header(scenario: &Scenario, design: &str, property: Option<&PropertySpec>) -> Trace {
+    Trace {
         format: FORMAT.to_owned(),
         version: VERSION,
         title: title(scenario, design, property),
@@ -47,12 +53,13 @@ pub fn trace_of(
         violation: None,
         replicas: replicas(scenario),
         producers: producers(scenario),
-        steps,
-    })
+        steps: Vec::new(),
+    }
 }
 
-/// One action as a step of a trace.
-pub(super) fn step_of(
+/// One action as a step of a trace; none if the action cannot be taken in this state.
+#[must_use]
+pub fn step_of(
     scenario: &Scenario,
     number: u32,
     state: &cleanslate_model::scenario::State,

@@ -7,13 +7,14 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import org.apache.kafka.common.utils.AppInfoParser;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.TreeMap;
 
 /** One conversation with the runner: takes a request line, gives the reply line.. */
@@ -141,7 +142,7 @@ final class Session {
         return bytes.toByteArray();
     }
 
-    private Answer hello(Args args) throws ProtocolError {
+    private Answer hello(Args args) throws ProtocolError, IOException {
         long protocol = args.number("protocol", 1, Integer.MAX_VALUE);
         args.text("runner");
         args.end();
@@ -149,11 +150,12 @@ final class Session {
             throw new ProtocolError("unsupported-protocol", "this adapter speaks protocol " + PROTOCOL);
         }
         greeted = true;
+        Properties kafka = kafkaVersion();
         return out -> {
             out.writeNumberField("protocol", PROTOCOL);
             out.writeStringField("name", "apache-kafka");
-            out.writeStringField("version", AppInfoParser.getVersion());
-            out.writeStringField("build", AppInfoParser.getCommitId());
+            out.writeStringField("version", kafka.getProperty("version", "unknown"));
+            out.writeStringField("build", kafka.getProperty("commitId", "unknown"));
             out.writeArrayFieldStart("operations");
             for (String name : operations.keySet()) {
                 out.writeString(name);
@@ -165,6 +167,17 @@ final class Session {
             }
             out.writeEndArray();
         };
+    }
+
+    /** What the jar of the clients says of itself; all of Kafka's jars are of one version. */
+    private static Properties kafkaVersion() throws IOException {
+        Properties properties = new Properties();
+        try (InputStream file = Session.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            if (file != null) {
+                properties.load(file);
+            }
+        }
+        return properties;
     }
 
     private Answer bye(Args args) throws ProtocolError, IOException {

@@ -1,0 +1,461 @@
+//! Requests and replies as types. What is sent is always well-formed; what comes is read strictly.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::hex::Hex;
+use super::state::{State, offset, optional_offset, required};
+
+/// The version of the protocol that is spoken here.
+pub const PROTOCOL: u32 = 1;
+
+/// The longest line, without its line feed.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The operations that every adapter has to list.
+pub const REQUIRED: [&str; 14] = [
+    "hello", "create", "append-leader", "append-follower", "read", "truncate", "high-watermark", "close", "crash", "open", "state", "drop",
+    "reset", "bye",
+];
+
+/// What the runner asks for. The fields are those of the protocol; see `specs/adapter-protocol.md` for what happens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the fields carry the names and the meaning that the protocol gives them")]
+pub enum Operation {
+    /// The handshake.
+    Hello { protocol: u32, runner: String },
+    /// A new, empty, open log.
+    Create { log: String, now_ms: i64, config: Config },
+    /// One batch, appended by the leader.
+    AppendLeader { log: String, batch: Hex, origin: Origin, leader_epoch: i32, transaction_version: i16, guard: u32 },
+    /// Batches with their offsets, in one append.
+    AppendFollower { log: String, batches: Hex, leader_epoch: i32 },
+    /// Bytes from an offset on.
+    Read { log: String, offset: i64, max_bytes: u32, isolation: Isolation, min_one_message: bool },
+    /// The log is cut.
+    Truncate { log: String, offset: i64 },
+    /// The log is emptied and starts elsewhere.
+    TruncateFully { log: String, offset: i64 },
+    /// The high watermark moves.
+    HighWatermark { log: String, offset: i64, rule: HighWatermarkRule },
+    /// Records at the start are deleted.
+    LogStart { log: String, offset: i64 },
+    /// A leader's epoch begins at the log's end.
+    BecomeLeader { log: String, leader_epoch: i32 },
+    /// Where an epoch ends.
+    EndOffsetForEpoch { log: String, leader_epoch: i32 },
+    /// A new segment.
+    Roll { log: String },
+    /// Everything becomes durable.
+    Flush { log: String },
+    /// A producer state snapshot.
+    Snapshot { log: String },
+    /// Snapshots below an offset are deleted.
+    DeleteSnapshots { log: String, before: i64 },
+    /// Expired producers are removed.
+    Expire { log: String, now_ms: i64 },
+    /// What the retention settings allow is deleted.
+    Retention { log: String },
+    /// One cleaning round.
+    Compact { log: String, first_dirty: i64, first_uncleanable: i64, now_ms: i64 },
+    /// A guard for a transaction's first batch.
+    StartVerification { log: String, producer_id: i64, producer_epoch: i16, sequence: i32, epoch_bump: bool },
+    /// The log's clock moves.
+    SetTime { log: String, now_ms: i64 },
+    /// Delayed tasks are run.
+    RunTasks { log: String },
+    /// A clean stop.
+    Close { log: String },
+    /// The end of the process.
+    Crash { log: String, cuts: Vec<Cut>, lost: Vec<String> },
+    /// The log is loaded again.
+    Open { log: String, clean: bool, recovery_point: i64, log_start: i64, now_ms: Option<i64> },
+    /// The state is asked for.
+    State { log: String },
+    /// The log's files are listed.
+    Files { log: String, content: bool },
+    /// A file of a closed log is written.
+    PutFile { log: String, file: String, content: Hex },
+    /// The log is forgotten.
+    Drop { log: String },
+    /// All logs are forgotten.
+    Reset {},
+    /// The conversation ends.
+    Bye {},
+}
+
+impl Operation {
+    /// The operation's name in the protocol.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello { .. } => "hello",
+            Self::Create { .. } => "create",
+            Self::AppendLeader { .. } => "append-leader",
+            Self::AppendFollower { .. } => "append-follower",
+            Self::Read { .. } => "read",
+            Self::Truncate { .. } => "truncate",
+            Self::TruncateFully { .. } => "truncate-fully",
+            Self::HighWatermark { .. } => "high-watermark",
+            Self::LogStart { .. } => "log-start",
+            Self::BecomeLeader { .. } => "become-leader",
+            Self::EndOffsetForEpoch { .. } => "end-offset-for-epoch",
+            Self::Roll { .. } => "roll",
+            Self::Flush { .. } => "flush",
+            Self::Snapshot { .. } => "snapshot",
+            Self::DeleteSnapshots { .. } => "delete-snapshots",
+            Self::Expire { .. } => "expire",
+            Self::Retention { .. } => "retention",
+            Self::Compact { .. } => "compact",
+            Self::StartVerification { .. } => "start-verification",
+            Self::SetTime { .. } => "set-time",
+            Self::RunTasks { .. } => "run-tasks",
+            Self::Close { .. } => "close",
+            Self::Crash { .. } => "crash",
+            Self::Open { .. } => "open",
+            Self::State { .. } => "state",
+            Self::Files { .. } => "files",
+            Self::PutFile { .. } => "put-file",
+            Self::Drop { .. } => "drop",
+            Self::Reset {} => "reset",
+            Self::Bye {} => "bye",
+        }
+    }
+
+    /// True if a log is open after the operation succeeded, so that its state can be told.
+    #[must_use]
+    pub(super) fn leaves_open(&self) -> bool {
+        let closed = ["hello", "close", "crash", "drop", "reset", "bye", "files", "put-file", "set-time"];
+        !closed.contains(&self.name())
+    }
+
+    /// The request as a line, with its line feed.
+    pub(super) fn to_line(&self, id: u64, state: bool) -> Result<Vec<u8>, serde_json::Error> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            id: u64,
+            #[serde(flatten)]
+            operation: &'a Operation,
+            #[serde(skip_serializing_if = "is_false")]
+            state: bool,
+        }
+        let mut line = serde_json::to_vec(&Line { id, operation: self, state })?;
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Who appends to a leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// A producer.
+    Client,
+    /// A coordinator, or the broker itself: markers and barriers.
+    Coordinator,
+    /// Another replica.
+    Replication,
+}
+
+/// How far a read sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Everything.
+    LogEnd,
+    /// What is below the high watermark.
+    HighWatermark,
+    /// What is below the last stable offset, with the aborted transactions.
+    Committed,
+}
+
+/// By which of Kafka's rules the high watermark moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HighWatermarkRule {
+    /// Set, within the log.
+    Set,
+    /// As a follower takes it from its leader.
+    Follower,
+    /// As a leader raises it.
+    Leader,
+}
+
+/// Bytes that a crash loses from the end of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cut {
+    /// The file's plain name.
+    pub file: String,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// The configuration of a log; what is `None` is left to the default of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[expect(missing_docs, reason = "the fields carry the names and the meaning that the protocol gives them")]
+pub struct Config {
+    pub segment_bytes: Option<i32>,
+    pub segment_ms: Option<i64>,
+    pub index_bytes: Option<i32>,
+    pub index_interval_bytes: Option<i32>,
+    pub max_message_bytes: Option<i32>,
+    pub producer_expiration_ms: Option<i32>,
+    pub max_transaction_timeout_ms: Option<i32>,
+    pub verification: Option<bool>,
+    pub cleanup_policy: Option<String>,
+    pub delete_retention_ms: Option<i64>,
+    pub retention_ms: Option<i64>,
+    pub retention_bytes: Option<i64>,
+    pub timestamp_type: Option<String>,
+}
+
+/// A reply: what came out, and the state if it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer, or why there is none.
+    pub outcome: Result<Answer, Failure>,
+    /// The state of the log after the operation.
+    pub state: Option<State>,
+}
+
+/// What an operation has to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// To `hello`.
+    Hello(Greeting),
+    /// To an append.
+    Append(Append),
+    /// To `read`.
+    Read(Read),
+    /// To `truncate` and `log-start`.
+    Changed(Changed),
+    /// To `high-watermark`.
+    HighWatermark(HighWatermark),
+    /// To `end-offset-for-epoch`.
+    EpochEnd(EpochEnd),
+    /// To `roll`.
+    Rolled(Rolled),
+    /// To `snapshot`.
+    Snapshot(LatestSnapshot),
+    /// To `retention`.
+    Retention(Retention),
+    /// To `compact`.
+    Compacted(Compacted),
+    /// To `start-verification`.
+    Guard(Guard),
+    /// To `run-tasks`.
+    Tasks(Tasks),
+    /// To `files`.
+    Files(Files),
+    /// To all other operations.
+    Done(Done),
+}
+
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($(#[$attribute])* pub $field: $type),* }
+    )*};
+}
+
+answers! {
+    /// Who the adapter is and what it knows.
+    Greeting {
+        /// The version of the protocol.
+        protocol: u32,
+        /// The implementation.
+        name: String,
+        /// Its version.
+        version: String,
+        /// Its build, e.g. a commit.
+        #[serde(default)]
+        build: Option<String>,
+        /// The operations that it knows.
+        operations: Vec<String>,
+        /// The parts that are real.
+        features: Vec<String>,
+    }
+    /// What was read.
+    Read {
+        /// Whole batches, or the beginning of one.
+        records: Hex,
+        /// The aborted transactions of a read of committed records.
+        #[serde(deserialize_with = "required")]
+        aborted: Option<Vec<Aborted>>,
+    }
+    /// An aborted transaction, as a consumer is told of it.
+    Aborted {
+        /// The producer id.
+        producer_id: i64,
+        /// Where it begins.
+        #[serde(deserialize_with = "offset")]
+        first_offset: i64,
+    }
+    /// Whether anything changed.
+    Changed {
+        /// True if something did.
+        changed: bool,
+    }
+    /// Where the high watermark is now.
+    HighWatermark {
+        /// The high watermark.
+        #[serde(deserialize_with = "offset")]
+        high_watermark: i64,
+    }
+    /// An epoch and its end.
+    EpochEnd {
+        /// The largest known epoch that is not above the one asked for.
+        #[serde(deserialize_with = "required")]
+        leader_epoch: Option<u32>,
+        /// The offset after its last record.
+        #[serde(deserialize_with = "optional_offset")]
+        end_offset: Option<i64>,
+    }
+    /// The new segment.
+    Rolled {
+        /// Its base offset.
+        #[serde(deserialize_with = "offset")]
+        base_offset: i64,
+    }
+    /// The newest snapshot.
+    LatestSnapshot {
+        /// Its offset.
+        #[serde(deserialize_with = "optional_offset")]
+        latest: Option<i64>,
+    }
+    /// What retention did.
+    Retention {
+        /// The number of deleted segments.
+        segments: u32,
+    }
+    /// What a cleaning round did.
+    Compacted {
+        /// Where the next round begins.
+        #[serde(deserialize_with = "offset")]
+        next_dirty: i64,
+    }
+    /// A guard.
+    Guard {
+        /// Its number; 0 if none is needed.
+        guard: u32,
+    }
+    /// The tasks that were run.
+    Tasks {
+        /// Their names.
+        tasks: Vec<String>,
+    }
+    /// The files of a log.
+    Files {
+        /// In order of name.
+        files: Vec<FileEntry>,
+    }
+    /// A file of a log.
+    FileEntry {
+        /// Its plain name.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The digest of its content.
+        sha256: String,
+        /// Its content, if that was asked for.
+        #[serde(default)]
+        content: Option<Hex>,
+    }
+    /// Nothing to tell.
+    Done {}
+}
+
+/// What an append did.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Append {
+    /// The log is longer.
+    Appended {
+        /// The first offset of what was appended.
+        #[serde(deserialize_with = "offset")]
+        base_offset: i64,
+        /// The last offset.
+        #[serde(deserialize_with = "offset")]
+        last_offset: i64,
+    },
+    /// The batch was taken for a resend of the one at these offsets.
+    Duplicate {
+        /// The first offset of that batch.
+        #[serde(deserialize_with = "offset")]
+        base_offset: i64,
+        /// Its last offset.
+        #[serde(deserialize_with = "offset")]
+        last_offset: i64,
+    },
+    /// Everything was left out without an error.
+    Nothing {},
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Who failed.
+    pub kind: FailureKind,
+    /// The simple name of Kafka's exception, or a code of the protocol.
+    pub name: String,
+    /// For people.
+    pub message: String,
+}
+
+/// Who failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// The implementation refused or failed.
+    Exception,
+    /// The request could not be carried out as a request.
+    Protocol,
+    /// The adapter cannot tell what happened.
+    Internal,
+}
+
+/// A reply line, before the answer is read: its type depends on the operation.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplyLine<'a> {
+    #[serde(deserialize_with = "required")]
+    pub(super) id: Option<u64>,
+    #[serde(deserialize_with = "required")]
+    pub(super) op: Option<String>,
+    #[serde(borrow, default)]
+    pub(super) ok: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) error: Option<Failure>,
+    #[serde(default)]
+    pub(super) state: Option<State>,
+}
+
+impl Answer {
+    /// Reads the answer to an operation of this name.
+    pub(super) fn read(operation: &str, text: &str) -> Result<Self, serde_json::Error> {
+        Ok(match operation {
+            "hello" => Self::Hello(serde_json::from_str(text)?),
+            "append-leader" | "append-follower" => Self::Append(serde_json::from_str(text)?),
+            "read" => Self::Read(serde_json::from_str(text)?),
+            "truncate" | "log-start" => Self::Changed(serde_json::from_str(text)?),
+            "high-watermark" => Self::HighWatermark(serde_json::from_str(text)?),
+            "end-offset-for-epoch" => Self::EpochEnd(serde_json::from_str(text)?),
+            "roll" => Self::Rolled(serde_json::from_str(text)?),
+            "snapshot" => Self::Snapshot(serde_json::from_str(text)?),
+            "retention" => Self::Retention(serde_json::from_str(text)?),
+            "compact" => Self::Compacted(serde_json::from_str(text)?),
+            "start-verification" => Self::Guard(serde_json::from_str(text)?),
+            "run-tasks" => Self::Tasks(serde_json::from_str(text)?),
+            "files" => Self::Files(serde_json::from_str(text)?),
+            _ => Self::Done(serde_json::from_str(text)?),
+        })
+    }
+}
