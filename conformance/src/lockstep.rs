@@ -81,7 +81,13 @@ fn fingerprint(state: &State) -> u64 {
 }
 
 fn parting(depth: u32, say: &str, what: &str, expected: &str, actual: &str) -> Box<Parting> {
-    Box::new(Parting { depth, say: say.to_owned(), what: what.to_owned(), expected: expected.to_owned(), actual: actual.to_owned() })
+    Box::new(Parting {
+        depth,
+        say: say.to_owned(),
+        what: what.to_owned(),
+        expected: expected.to_owned(),
+        actual: actual.to_owned(),
+    })
 }
 
 fn take(target: &mut InProcess, step: &Step, depth: u32) -> Result<(), Box<Parting>> {

@@ -115,7 +115,10 @@ fn unknown_names_are_errors_of_one_line_that_name_the_choices() {
         (vec!["--design", "raw+colour=red"], "unknown axis 'colour'; axes are pid-mapping,"),
         (vec!["--design", "raw+timing=red"], "axis 'timing' has no choice 'red'; choices are analysis, position"),
         (vec!["--topology", "ring"], "unknown topology 'ring'; topologies are active-passive, failback, chain,"),
-        (vec!["--property", "beauty"], "unknown property 'beauty'; groups are uniqueness, clean-slate, silent-corruption; properties are"),
+        (
+            vec!["--property", "beauty"],
+            "unknown property 'beauty'; groups are uniqueness, clean-slate, silent-corruption; properties are",
+        ),
         (vec!["--property", "uniqueness@Z"], "unknown property 'uniqueness@Z'"),
         (vec!["--topology", "chain", "--property", "uniqueness@D"], "topology 'chain' has no cluster D"),
         (vec!["--property", "uniqueness@A", "--property", "uniqueness@B"], "found both uniqueness@A and uniqueness@B"),

@@ -61,7 +61,8 @@ fn files_stay_readable() {
 
 #[test]
 fn no_lint_is_silenced_without_a_reason_and_no_test_is_ignored() {
-    let marks = [format!("#[{}]", "ignore"), format!("#[{} =", "ignore"), format!("{}!(", "todo"), format!("{}!(", "unimplemented")];
+    let marks =
+        [format!("#[{}]", "ignore"), format!("#[{} =", "ignore"), format!("{}!(", "todo"), format!("{}!(", "unimplemented")];
     for (path, text) in sources(&["model", "impl", "conformance"]) {
         for mark in &marks {
             assert!(!text.contains(mark.as_str()), "{} has {mark}", path.display());

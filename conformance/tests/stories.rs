@@ -9,12 +9,7 @@ use std::process::Command;
 fn story(command: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let args: Vec<&str> = command.split_whitespace().skip(1).collect();
-    let output = Command::new(env!("CARGO_BIN_EXE_cleanslate"))
-        .args(&args)
-        .arg("--trace-dir")
-        .arg(dir.path())
-        .output()
-        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_cleanslate")).args(&args).arg("--trace-dir").arg(dir.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let kept: Vec<&str> = text.lines().take_while(|l| !l.starts_with("  replayed from:")).collect();
@@ -31,7 +26,8 @@ fn stories() {
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let about: Vec<&str> = text.lines().take_while(|l| !l.starts_with("$ ")).collect();
-        let command = text.lines().find_map(|l| l.strip_prefix("$ ")).unwrap_or_else(|| panic!("{} has no command", path.display()));
+        let command =
+            text.lines().find_map(|l| l.strip_prefix("$ ")).unwrap_or_else(|| panic!("{} has no command", path.display()));
         let fresh = format!("{}\n$ {command}\n\n{}", about.join("\n"), story(command));
         if update {
             std::fs::write(&path, fresh).unwrap();

@@ -84,21 +84,13 @@ impl Sequence {
     /// The sequence `n` records later, wrapping from [`Sequence::MAX`] to 0 (Kafka: `DefaultRecordBatch.incrementSequence`).
     #[must_use]
     pub const fn plus(self, n: i32) -> Self {
-        if self.0 > i32::MAX - n {
-            Self(n - (i32::MAX - self.0) - 1)
-        } else {
-            Self(self.0 + n)
-        }
+        if self.0 > i32::MAX - n { Self(n - (i32::MAX - self.0) - 1) } else { Self(self.0 + n) }
     }
 
     /// The sequence `n` records earlier, wrapping from 0 to [`Sequence::MAX`] (Kafka: `DefaultRecordBatch.decrementSequence`).
     #[must_use]
     pub const fn minus(self, n: i32) -> Self {
-        if self.0 < n {
-            Self(i32::MAX - (n - self.0) + 1)
-        } else {
-            Self(self.0 - n)
-        }
+        if self.0 < n { Self(i32::MAX - (n - self.0) + 1) } else { Self(self.0 - n) }
     }
 }
 

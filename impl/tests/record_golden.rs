@@ -3,14 +3,11 @@
 
 use bytes::Bytes;
 use cleanslate_log::record::{
-    Attributes, BatchBuilder, BatchHeader, ControlRecord, ControlRecordType, DecodeError,
-    EndTxnMarker, HEADER_BYTES, Header, KRaftVersion, KRaftVoters, LeaderChange, MAGIC_V2,
-    MirrorPidResetRecord, Record, RecordBatch, SnapshotFooter, SnapshotHeader, TimestampType,
-    Voter, VoterEndpoint,
+    Attributes, BatchBuilder, BatchHeader, ControlRecord, ControlRecordType, DecodeError, EndTxnMarker, HEADER_BYTES, Header,
+    KRaftVersion, KRaftVoters, LeaderChange, MAGIC_V2, MirrorPidResetRecord, Record, RecordBatch, SnapshotFooter, SnapshotHeader,
+    TimestampType, Voter, VoterEndpoint,
 };
-use cleanslate_log::types::{
-    CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs,
-};
+use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 #[path = "data/record/vectors.rs"]
 mod vectors;
@@ -43,18 +40,10 @@ fn header(vector: &Vector, base_offset: i64, crc: u32) -> BatchHeader {
 }
 
 fn control_header(vector: &Vector, base_offset: i64, crc: u32) -> BatchHeader {
-    BatchHeader {
-        attributes: Attributes(0x20),
-        ..header(vector, base_offset, crc)
-    }
+    BatchHeader { attributes: Attributes(0x20), ..header(vector, base_offset, crc) }
 }
 
-fn record(
-    offset: i64,
-    timestamp: i64,
-    key: Option<&'static str>,
-    value: Option<&'static str>,
-) -> Record {
+fn record(offset: i64, timestamp: i64, key: Option<&'static str>, value: Option<&'static str>) -> Record {
     Record {
         offset: Offset(offset),
         timestamp: TimestampMs(timestamp),
@@ -81,34 +70,22 @@ fn check(vector: &Vector, expected: BatchHeader, built: RecordBatch) -> RecordBa
 fn check_control(vector: &Vector, expected: BatchHeader, record: ControlRecord) {
     let offset = expected.base_offset;
     let timestamp = expected.max_timestamp;
-    let built =
-        RecordBatch::control(offset, expected.partition_leader_epoch, timestamp, &record).unwrap();
+    let built = RecordBatch::control(offset, expected.partition_leader_epoch, timestamp, &record).unwrap();
     let batch = check(vector, expected, built);
     assert!(batch.is_control() && !batch.is_transactional() && !batch.has_producer_id());
     assert_eq!(batch.control_type(), Ok(Some(record.record_type())));
-    let [stored] = &batch.records().unwrap()[..] else {
-        panic!("one record expected")
-    };
-    assert_eq!(
-        ControlRecord::decode(stored.key.as_ref(), stored.value.as_ref()),
-        Ok(record.clone())
-    );
+    let [stored] = &batch.records().unwrap()[..] else { panic!("one record expected") };
+    assert_eq!(ControlRecord::decode(stored.key.as_ref(), stored.value.as_ref()), Ok(record.clone()));
     assert_eq!(batch.control_record(), Ok(Some(record)));
 }
 
 #[test]
 fn plain_batch() {
-    let header_value = |key: &'static str, value: Option<&'static str>| Header {
-        key: Bytes::from(key),
-        value: value.map(Bytes::from),
-    };
+    let header_value =
+        |key: &'static str, value: Option<&'static str>| Header { key: Bytes::from(key), value: value.map(Bytes::from) };
     let mut first = record(100, T.get(), Some("k1"), Some("v1"));
     first.headers = vec![header_value("h", Some("x")), header_value("n", None)];
-    let records = vec![
-        first,
-        record(101, T.get() + 5, None, Some("v2")),
-        record(102, T.get() - 3, Some("k3"), None),
-    ];
+    let records = vec![first, record(101, T.get() + 5, None, Some("v2")), record(102, T.get() - 3, Some("k3"), None)];
     let expected = BatchHeader {
         partition_leader_epoch: LeaderEpoch(7),
         last_offset_delta: 2,
@@ -116,22 +93,12 @@ fn plain_batch() {
         record_count: 3,
         ..header(&vectors::PLAIN, 100, 0x9ff9_c3f1)
     };
-    let built = BatchBuilder::new(Offset(100))
-        .leader_epoch(LeaderEpoch(7))
-        .records(records.clone())
-        .build()
-        .unwrap();
+    let built = BatchBuilder::new(Offset(100)).leader_epoch(LeaderEpoch(7)).records(records.clone()).build().unwrap();
     let batch = check(&vectors::PLAIN, expected, built);
     assert_eq!(batch.records(), Ok(records));
-    assert_eq!(
-        (batch.last_offset(), batch.next_offset()),
-        (Offset(102), Offset(103))
-    );
+    assert_eq!((batch.last_offset(), batch.next_offset()), (Offset(102), Offset(103)));
     assert_eq!(batch.last_sequence(), Sequence::NONE);
-    assert_eq!(
-        (batch.control_type(), batch.control_record()),
-        (Ok(None), Ok(None))
-    );
+    assert_eq!((batch.control_type(), batch.control_record()), (Ok(None), Ok(None)));
     assert_eq!(batch.records().unwrap()[0].headers[0].key_utf8(), "h");
 }
 
@@ -156,10 +123,7 @@ fn idempotent_batch() {
     let batch = check(&vectors::IDEMPOTENT, expected, built);
     assert_eq!(batch.last_sequence(), Sequence(11));
     assert_eq!(batch.sequence_of(Offset(1)), Sequence(11));
-    let records = vec![
-        record(0, T.get(), Some("ka"), Some("a")),
-        record(1, T.get(), Some("kb"), Some("b")),
-    ];
+    let records = vec![record(0, T.get(), Some("ka"), Some("a")), record(1, T.get(), Some("kb"), Some("b"))];
     assert_eq!(batch.records(), Ok(records));
 }
 
@@ -181,22 +145,11 @@ fn transactional_batch() {
         .unwrap();
     let batch = check(&vectors::TRANSACTIONAL, expected, built);
     assert!(batch.is_transactional() && !batch.is_control() && batch.has_producer_id());
-    assert_eq!(
-        batch.records(),
-        Ok(vec![record(2, T.get(), Some("kc"), Some("c"))])
-    );
+    assert_eq!(batch.records(), Ok(vec![record(2, T.get(), Some("kc"), Some("c"))]));
 }
 
-fn check_marker(
-    vector: &Vector,
-    expected: BatchHeader,
-    commit: bool,
-    coordinator_epoch: CoordinatorEpoch,
-) {
-    let expected = BatchHeader {
-        attributes: Attributes(0x30),
-        ..expected
-    };
+fn check_marker(vector: &Vector, expected: BatchHeader, commit: bool, coordinator_epoch: CoordinatorEpoch) {
+    let expected = BatchHeader { attributes: Attributes(0x30), ..expected };
     let built = RecordBatch::end_txn_marker(
         expected.base_offset,
         expected.partition_leader_epoch,
@@ -207,30 +160,16 @@ fn check_marker(
         coordinator_epoch,
     );
     let batch = check(vector, expected, built.unwrap());
-    let record_type = if commit {
-        ControlRecordType::Commit
-    } else {
-        ControlRecordType::Abort
-    };
+    let record_type = if commit { ControlRecordType::Commit } else { ControlRecordType::Abort };
     assert_eq!(batch.control_type(), Ok(Some(record_type)));
-    let marker = EndTxnMarker {
-        commit,
-        coordinator_epoch,
-    };
-    assert_eq!(
-        batch.control_record(),
-        Ok(Some(ControlRecord::EndTxnMarker(marker)))
-    );
+    let marker = EndTxnMarker { commit, coordinator_epoch };
+    assert_eq!(batch.control_record(), Ok(Some(ControlRecord::EndTxnMarker(marker))));
     assert_eq!(batch.last_sequence(), Sequence::NONE);
 }
 
 #[test]
 fn end_transaction_markers() {
-    let producer = |header| BatchHeader {
-        producer_id: ProducerId(4711),
-        producer_epoch: ProducerEpoch(3),
-        ..header
-    };
+    let producer = |header| BatchHeader { producer_id: ProducerId(4711), producer_epoch: ProducerEpoch(3), ..header };
     let commit = producer(header(&vectors::COMMIT, 3, 0xa8da_8731));
     check_marker(&vectors::COMMIT, commit, true, CoordinatorEpoch(9));
     let abort = producer(header(&vectors::ABORT, 3, 0x5ce4_5179));
@@ -243,64 +182,28 @@ fn end_transaction_markers() {
         producer_epoch: ProducerEpoch(7),
         ..header(&vectors::ABORT_BEFORE_BARRIER, 80, 0x05a6_43f1)
     };
-    check_marker(
-        &vectors::ABORT_BEFORE_BARRIER,
-        kip_abort,
-        false,
-        CoordinatorEpoch(0),
-    );
+    check_marker(&vectors::ABORT_BEFORE_BARRIER, kip_abort, false, CoordinatorEpoch(0));
 }
 
 #[test]
 fn kraft_control_records() {
-    let message = LeaderChange {
-        version: 0,
-        leader_id: 1,
-        voters: vec![1, 2],
-        granting_voters: vec![1],
-    };
+    let message = LeaderChange { version: 0, leader_id: 1, voters: vec![1, 2], granting_voters: vec![1] };
     let expected = control_header(&vectors::LEADER_CHANGE, 0, 0x7253_19f0);
-    check_control(
-        &vectors::LEADER_CHANGE,
-        expected,
-        ControlRecord::LeaderChange(message),
-    );
+    check_control(&vectors::LEADER_CHANGE, expected, ControlRecord::LeaderChange(message));
 
-    let message = SnapshotHeader {
-        version: 0,
-        last_contained_log_timestamp: T,
-    };
+    let message = SnapshotHeader { version: 0, last_contained_log_timestamp: T };
     let expected = control_header(&vectors::SNAPSHOT_HEADER, 0, 0xc7ac_7804);
-    check_control(
-        &vectors::SNAPSHOT_HEADER,
-        expected,
-        ControlRecord::SnapshotHeader(message),
-    );
+    check_control(&vectors::SNAPSHOT_HEADER, expected, ControlRecord::SnapshotHeader(message));
 
     let message = SnapshotFooter { version: 0 };
     let expected = control_header(&vectors::SNAPSHOT_FOOTER, 0, 0x8f66_08e6);
-    check_control(
-        &vectors::SNAPSHOT_FOOTER,
-        expected,
-        ControlRecord::SnapshotFooter(message),
-    );
+    check_control(&vectors::SNAPSHOT_FOOTER, expected, ControlRecord::SnapshotFooter(message));
 
-    let message = KRaftVersion {
-        version: 0,
-        kraft_version: 1,
-    };
+    let message = KRaftVersion { version: 0, kraft_version: 1 };
     let expected = control_header(&vectors::KRAFT_VERSION, 0, 0xa89c_5586);
-    check_control(
-        &vectors::KRAFT_VERSION,
-        expected,
-        ControlRecord::KRaftVersion(message),
-    );
+    check_control(&vectors::KRAFT_VERSION, expected, ControlRecord::KRaftVersion(message));
 
-    let endpoint = VoterEndpoint {
-        name: "C".to_owned(),
-        host: "h".to_owned(),
-        port: 9093,
-    };
+    let endpoint = VoterEndpoint { name: "C".to_owned(), host: "h".to_owned(), port: 9093 };
     let voter = Voter {
         voter_id: 1,
         directory_id: [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2],
@@ -308,65 +211,31 @@ fn kraft_control_records() {
         min_supported_version: 0,
         max_supported_version: 1,
     };
-    let message = KRaftVoters {
-        version: 0,
-        voters: vec![voter],
-    };
+    let message = KRaftVoters { version: 0, voters: vec![voter] };
     let expected = control_header(&vectors::KRAFT_VOTERS, 0, 0x372d_0b84);
-    check_control(
-        &vectors::KRAFT_VOTERS,
-        expected,
-        ControlRecord::KRaftVoters(message),
-    );
+    check_control(&vectors::KRAFT_VOTERS, expected, ControlRecord::KRaftVoters(message));
 }
 
 fn check_barrier(vector: &Vector, expected: BatchHeader, source_cluster_id: Option<&str>) {
-    let value = MirrorPidResetRecord {
-        version: 0,
-        source_cluster_id: source_cluster_id.map(str::to_owned),
-    };
-    let built = RecordBatch::mirror_pid_reset(
-        expected.base_offset,
-        expected.partition_leader_epoch,
-        expected.max_timestamp,
-        &value,
-    );
+    let value = MirrorPidResetRecord { version: 0, source_cluster_id: source_cluster_id.map(str::to_owned) };
+    let built =
+        RecordBatch::mirror_pid_reset(expected.base_offset, expected.partition_leader_epoch, expected.max_timestamp, &value);
     assert_eq!(built.unwrap().bytes(), &vector.bytes(), "{}", vector.name);
     check_control(vector, expected, ControlRecord::MirrorPidReset(value));
 }
 
 #[test]
 fn barriers_of_both_layouts() {
-    let kip = |header| BatchHeader {
-        partition_leader_epoch: LeaderEpoch(6),
-        base_timestamp: T_KIP,
-        max_timestamp: T_KIP,
-        ..header
-    };
-    let expected = kip(control_header(
-        &vectors::BARRIER_VERSION_ONLY,
-        81,
-        0xfd99_d6dc,
-    ));
+    let kip =
+        |header| BatchHeader { partition_leader_epoch: LeaderEpoch(6), base_timestamp: T_KIP, max_timestamp: T_KIP, ..header };
+    let expected = kip(control_header(&vectors::BARRIER_VERSION_ONLY, 81, 0xfd99_d6dc));
     check_barrier(&vectors::BARRIER_VERSION_ONLY, expected, None);
-    let expected = kip(control_header(
-        &vectors::BARRIER_WITH_KIP_ID,
-        81,
-        0xa83a_7f61,
-    ));
-    check_barrier(
-        &vectors::BARRIER_WITH_KIP_ID,
-        expected,
-        Some("MkU3OEVBNTcwNTJENDM2Qg"),
-    );
+    let expected = kip(control_header(&vectors::BARRIER_WITH_KIP_ID, 81, 0xa83a_7f61));
+    check_barrier(&vectors::BARRIER_WITH_KIP_ID, expected, Some("MkU3OEVBNTcwNTJENDM2Qg"));
     let expected = control_header(&vectors::BARRIER_EMPTY_ID, 4, 0xd792_6ad1);
     check_barrier(&vectors::BARRIER_EMPTY_ID, expected, Some(""));
     let expected = control_header(&vectors::BARRIER_WITH_ID, 4, 0x81c8_e601);
-    check_barrier(
-        &vectors::BARRIER_WITH_ID,
-        expected,
-        Some("AAAAAAAAAAEAAAAAAAAAAg"),
-    );
+    check_barrier(&vectors::BARRIER_WITH_ID, expected, Some("AAAAAAAAAAEAAAAAAAAAAg"));
 }
 
 #[test]
@@ -381,17 +250,11 @@ fn a_barrier_with_a_broken_value_is_a_barrier_by_its_key() {
         .unwrap();
     let vector = &vectors::TYPE_7_INCOMPLETE;
     let batch = check(vector, control_header(vector, 4, 0xa878_5b4b), built);
-    assert_eq!(
-        batch.control_type(),
-        Ok(Some(ControlRecordType::MirrorPidReset))
-    );
+    assert_eq!(batch.control_type(), Ok(Some(ControlRecordType::MirrorPidReset)));
     let error = batch.control_record().unwrap_err();
     // The value is the three bytes before the header count, which is the last byte.
     assert_eq!(error.position(), vector.size - 1);
-    assert!(
-        matches!(error, DecodeError::UnexpectedEnd { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, DecodeError::UnexpectedEnd { .. }), "{error}");
 }
 
 #[test]
@@ -416,38 +279,23 @@ fn empty_header_of_a_compacted_batch() {
         .build()
         .unwrap();
     assert_eq!(original.delete_horizon(), Some(TimestampMs(T.get() + 1000)));
-    let batch = check(
-        vector,
-        expected,
-        RecordBatch::empty_header(original.header()),
-    );
+    let batch = check(vector, expected, RecordBatch::empty_header(original.header()));
     assert_eq!(batch.size_in_bytes(), HEADER_BYTES);
     assert_eq!(batch.records(), Ok(Vec::new()));
-    assert_eq!(
-        (batch.last_offset(), batch.last_sequence()),
-        (Offset(104), Sequence(14))
-    );
+    assert_eq!((batch.last_offset(), batch.last_sequence()), (Offset(104), Sequence(14)));
     assert_eq!(batch.delete_horizon(), None);
 }
 
 #[test]
 fn an_empty_header_keeps_the_flags_and_is_no_barrier() {
-    let barrier = RecordBatch::decode(&vectors::BARRIER_WITH_ID.bytes(), 0)
-        .unwrap()
-        .0;
+    let barrier = RecordBatch::decode(&vectors::BARRIER_WITH_ID.bytes(), 0).unwrap().0;
     let empty = RecordBatch::empty_header(barrier.header());
     assert!(empty.is_control());
-    assert_eq!(
-        (empty.control_type(), empty.control_record()),
-        (Ok(None), Ok(None))
-    );
+    assert_eq!((empty.control_type(), empty.control_record()), (Ok(None), Ok(None)));
     let commit = RecordBatch::decode(&vectors::COMMIT.bytes(), 0).unwrap().0;
     let empty = RecordBatch::empty_header(commit.header());
     assert!(empty.is_control() && empty.is_transactional());
-    assert_eq!(
-        (empty.max_timestamp(), empty.timestamp_type()),
-        (T, TimestampType::CreateTime)
-    );
+    assert_eq!((empty.max_timestamp(), empty.timestamp_type()), (T, TimestampType::CreateTime));
     assert_eq!(empty.ensure_valid(), Ok(()));
 }
 
@@ -455,11 +303,7 @@ fn an_empty_header_keeps_the_flags_and_is_no_barrier() {
 fn delete_horizon_on_a_tombstone() {
     let vector = &vectors::DELETE_HORIZON;
     let horizon = TimestampMs(T.get() + 1000);
-    let expected = BatchHeader {
-        attributes: Attributes(0x40),
-        base_timestamp: horizon,
-        ..header(vector, 100, 0x3a7f_46b2)
-    };
+    let expected = BatchHeader { attributes: Attributes(0x40), base_timestamp: horizon, ..header(vector, 100, 0x3a7f_46b2) };
     let built = BatchBuilder::new(Offset(100))
         .leader_epoch(EPOCH)
         .timestamp(T)
@@ -469,28 +313,18 @@ fn delete_horizon_on_a_tombstone() {
         .unwrap();
     let batch = check(vector, expected, built);
     assert_eq!(batch.delete_horizon(), Some(horizon));
-    assert_eq!(
-        batch.records(),
-        Ok(vec![record(100, T.get(), Some("k"), None)])
-    );
+    assert_eq!(batch.records(), Ok(vec![record(100, T.get(), Some("k"), None)]));
 }
 
 #[test]
 fn offsets_and_leader_epochs_are_restamped_without_a_new_crc() {
     for vector in vectors::VECTORS {
         let (batch, _) = RecordBatch::decode(&vector.bytes(), 0).unwrap();
-        let restamped = batch
-            .with_base_offset(Offset(1 << 40))
-            .with_leader_epoch(LeaderEpoch(i32::MAX));
+        let restamped = batch.with_base_offset(Offset(1 << 40)).with_leader_epoch(LeaderEpoch(i32::MAX));
         assert_eq!(restamped.stored_crc(), batch.stored_crc());
         assert_eq!(restamped.ensure_valid(), Ok(()), "{}", vector.name);
-        assert_eq!(
-            (restamped.base_offset(), restamped.leader_epoch()),
-            (Offset(1 << 40), LeaderEpoch(i32::MAX))
-        );
-        let back = restamped
-            .with_base_offset(batch.base_offset())
-            .with_leader_epoch(batch.leader_epoch());
+        assert_eq!((restamped.base_offset(), restamped.leader_epoch()), (Offset(1 << 40), LeaderEpoch(i32::MAX)));
+        let back = restamped.with_base_offset(batch.base_offset()).with_leader_epoch(batch.leader_epoch());
         assert_eq!(back, batch);
     }
 }
@@ -502,10 +336,7 @@ fn a_new_producer_id_gets_a_new_crc() {
         let mapped = batch.with_producer_id(ProducerId(-4713));
         assert_eq!(mapped.ensure_valid(), Ok(()), "{}", vector.name);
         assert_ne!(mapped.stored_crc(), batch.stored_crc());
-        assert_eq!(
-            RecordBatch::decode(mapped.bytes(), 0),
-            Ok((mapped.clone(), vector.size))
-        );
+        assert_eq!(RecordBatch::decode(mapped.bytes(), 0), Ok((mapped.clone(), vector.size)));
         assert!(!mapped.has_producer_id());
         assert_eq!(mapped.records(), batch.records());
         assert_eq!(mapped.with_producer_id(batch.producer_id()), batch);

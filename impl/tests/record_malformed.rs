@@ -2,12 +2,8 @@
 #![cfg(test)]
 
 use bytes::Bytes;
-use cleanslate_log::record::{
-    Attributes, BatchHeader, Compression, DecodeError, HEADER_BYTES, MAGIC_V2, Record, RecordBatch,
-};
-use cleanslate_log::types::{
-    LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs,
-};
+use cleanslate_log::record::{Attributes, BatchHeader, Compression, DecodeError, HEADER_BYTES, MAGIC_V2, Record, RecordBatch};
+use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 /// A batch with this many records by its header, and these bytes as records. Its CRC is wrong.
 fn batch(attributes: i16, record_count: i32, records: &[u8]) -> RecordBatch {
@@ -37,48 +33,20 @@ const NULLS: [u8; 7] = [12, 0, 2, 2, 1, 1, 0];
 
 #[test]
 fn the_record_count_is_kept_to() {
-    let expected = Record {
-        offset: Offset(1001),
-        timestamp: TimestampMs(51),
-        ..Record::default()
-    };
+    let expected = Record { offset: Offset(1001), timestamp: TimestampMs(51), ..Record::default() };
     assert_eq!(batch(0, 1, &NULLS).records(), Ok(vec![expected]));
-    assert_eq!(
-        batch(0, 0, &NULLS).records(),
-        Ok(vec![]),
-        "records that do not count are not looked at"
-    );
-    let error = DecodeError::TrailingBytes {
-        position: 68,
-        what: "the last record",
-        remaining: 7,
-    };
+    assert_eq!(batch(0, 0, &NULLS).records(), Ok(vec![]), "records that do not count are not looked at");
+    let error = DecodeError::TrailingBytes { position: 68, what: "the last record", remaining: 7 };
     assert_eq!(batch(0, 1, &[NULLS, NULLS].concat()).records(), Err(error));
     let error = batch(0, i32::MAX, &NULLS).records().unwrap_err();
-    assert!(
-        matches!(
-            error,
-            DecodeError::UnexpectedEnd {
-                position: 68,
-                what: "record length",
-                ..
-            }
-        ),
-        "{error}"
-    );
-    let error = DecodeError::NegativeRecordCount {
-        position: 57,
-        count: -1,
-    };
+    assert!(matches!(error, DecodeError::UnexpectedEnd { position: 68, what: "record length", .. }), "{error}");
+    let error = DecodeError::NegativeRecordCount { position: 57, count: -1 };
     assert_eq!(batch(0, -1, &NULLS).records(), Err(error));
 }
 
 #[test]
 fn append_time_overrides_the_deltas() {
-    assert_eq!(
-        batch(0x08, 1, &NULLS).records().unwrap()[0].timestamp,
-        TimestampMs(90)
-    );
+    assert_eq!(batch(0x08, 1, &NULLS).records().unwrap()[0].timestamp, TimestampMs(90));
 }
 
 #[test]
@@ -90,28 +58,14 @@ fn sequences_wrap_to_0() {
 
 #[test]
 fn compressed_records_are_an_error_of_their_own() {
-    for (id, codec) in [
-        (1, Compression::Gzip),
-        (2, Compression::Snappy),
-        (3, Compression::Lz4),
-        (4, Compression::Zstd),
-    ] {
-        let error = Err(DecodeError::CompressionUnsupported {
-            position: 21,
-            codec,
-        });
+    for (id, codec) in [(1, Compression::Gzip), (2, Compression::Snappy), (3, Compression::Lz4), (4, Compression::Zstd)] {
+        let error = Err(DecodeError::CompressionUnsupported { position: 21, codec });
         assert_eq!(batch(id, 1, &NULLS).records(), error);
         assert_eq!(batch(id, 0, &NULLS).records(), Ok(vec![]));
-        assert_eq!(
-            batch(id | 0x20, 1, &NULLS).control_type().map(|_| vec![]),
-            error
-        );
+        assert_eq!(batch(id | 0x20, 1, &NULLS).control_type().map(|_| vec![]), error);
     }
     for codec in 5..=7 {
-        let error = Err(DecodeError::UnknownCompression {
-            position: 21,
-            codec,
-        });
+        let error = Err(DecodeError::UnknownCompression { position: 21, codec });
         assert_eq!(batch(i16::from(codec), 1, &NULLS).records(), error);
     }
 }
@@ -125,124 +79,25 @@ fn check_record(record: &[u8], matches: impl Fn(&DecodeError) -> bool) {
 fn malformed_records_are_errors() {
     use DecodeError as E;
     // length | attributes | timestamp delta | offset delta | key length | value length | header count
-    check_record(&[13, 0, 0, 0, 1, 1, 0], |e| {
-        matches!(
-            e,
-            E::NegativeLength {
-                position: 61,
-                length: -7,
-                ..
-            }
-        )
+    check_record(&[13, 0, 0, 0, 1, 1, 0], |e| matches!(e, E::NegativeLength { position: 61, length: -7, .. }));
+    check_record(&[14, 0, 0, 0, 1, 1, 0], |e| matches!(e, E::UnexpectedEnd { position: 62, needed: 7, available: 6, .. }));
+    check_record(&[10, 0, 0, 0, 1, 1, 0], |e| matches!(e, E::UnexpectedEnd { position: 67, what: "header count", .. }));
+    check_record(&[14, 0, 0, 0, 1, 1, 0, 9], |e| matches!(e, E::RecordLengthMismatch { position: 62, declared: 7, consumed: 6 }));
+    check_record(&[12, 0, 0, 0, 4, 1, 0], |e| matches!(e, E::UnexpectedEnd { position: 68, what: "record value", .. }));
+    check_record(&[12, 0, 0, 0, 1, 1, 1], |e| matches!(e, E::NegativeLength { what: "header count", length: -1, .. }));
+    check_record(&[12, 0, 0, 0, 1, 1, 2], |e| matches!(e, E::CountExceedsBytes { position: 67, count: 1, available: 0, .. }));
+    check_record(&[16, 0, 0, 0, 1, 1, 2, 1, 1], |e| matches!(e, E::NegativeLength { position: 68, what: "header key length", .. }));
+    check_record(&[0x80, 0x80, 0x80, 0x80, 0x80, 0], |e| matches!(e, E::VarintTooLong { position: 61, max_bytes: 5, .. }));
+    check_record(&[24, 0, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0], |e| {
+        matches!(e, E::VarintTooLong { position: 63, max_bytes: 10, .. })
     });
-    check_record(&[14, 0, 0, 0, 1, 1, 0], |e| {
-        matches!(
-            e,
-            E::UnexpectedEnd {
-                position: 62,
-                needed: 7,
-                available: 6,
-                ..
-            }
-        )
-    });
-    check_record(&[10, 0, 0, 0, 1, 1, 0], |e| {
-        matches!(
-            e,
-            E::UnexpectedEnd {
-                position: 67,
-                what: "header count",
-                ..
-            }
-        )
-    });
-    check_record(&[14, 0, 0, 0, 1, 1, 0, 9], |e| {
-        matches!(
-            e,
-            E::RecordLengthMismatch {
-                position: 62,
-                declared: 7,
-                consumed: 6
-            }
-        )
-    });
-    check_record(&[12, 0, 0, 0, 4, 1, 0], |e| {
-        matches!(
-            e,
-            E::UnexpectedEnd {
-                position: 68,
-                what: "record value",
-                ..
-            }
-        )
-    });
-    check_record(&[12, 0, 0, 0, 1, 1, 1], |e| {
-        matches!(
-            e,
-            E::NegativeLength {
-                what: "header count",
-                length: -1,
-                ..
-            }
-        )
-    });
-    check_record(&[12, 0, 0, 0, 1, 1, 2], |e| {
-        matches!(
-            e,
-            E::CountExceedsBytes {
-                position: 67,
-                count: 1,
-                available: 0,
-                ..
-            }
-        )
-    });
-    check_record(&[16, 0, 0, 0, 1, 1, 2, 1, 1], |e| {
-        matches!(
-            e,
-            E::NegativeLength {
-                position: 68,
-                what: "header key length",
-                ..
-            }
-        )
-    });
-    check_record(&[0x80, 0x80, 0x80, 0x80, 0x80, 0], |e| {
-        matches!(
-            e,
-            E::VarintTooLong {
-                position: 61,
-                max_bytes: 5,
-                ..
-            }
-        )
-    });
-    check_record(
-        &[24, 0, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0],
-        |e| {
-            matches!(
-                e,
-                E::VarintTooLong {
-                    position: 63,
-                    max_bytes: 10,
-                    ..
-                }
-            )
-        },
-    );
 }
 
 #[test]
 fn odd_records_that_kafka_accepts_are_read() {
     // Attributes that mean nothing, over-long integers, and a null that is not -1.
-    let record = [
-        24, 0x7f, 0x80, 0x80, 0x00, 0x80, 0x80, 0x80, 0x80, 0x00, 3, 3, 0,
-    ];
-    let expected = Record {
-        offset: Offset(1000),
-        timestamp: TimestampMs(50),
-        ..Record::default()
-    };
+    let record = [24, 0x7f, 0x80, 0x80, 0x00, 0x80, 0x80, 0x80, 0x80, 0x00, 3, 3, 0];
+    let expected = Record { offset: Offset(1000), timestamp: TimestampMs(50), ..Record::default() };
     assert_eq!(batch(0, 1, &record).records(), Ok(vec![expected]));
     // A header whose name is not UTF-8.
     let record = [18, 0, 0, 0, 1, 1, 2, 2, 0xff, 1];
@@ -255,65 +110,24 @@ fn a_control_batch_is_known_by_its_first_record() {
     // A COMMIT of coordinator epoch 9: key version and type, value version and epoch.
     let marker = [32, 0, 0, 0, 8, 0, 0, 0, 1, 12, 0, 0, 0, 0, 0, 9, 0];
     let and_more = [&marker[..], &[0xff; 9]].concat();
-    assert!(
-        batch(0x30, 2, &and_more)
-            .control_record()
-            .is_ok_and(|record| record.is_some())
-    );
+    assert!(batch(0x30, 2, &and_more).control_record().is_ok_and(|record| record.is_some()));
     let error = batch(0x30, 1, &and_more).control_record().unwrap_err();
-    assert!(
-        matches!(error, DecodeError::TrailingBytes { position: 78, .. }),
-        "{error}"
-    );
-    assert_eq!(
-        batch(0x10, 1, &marker).control_record(),
-        Ok(None),
-        "not marked as control"
-    );
+    assert!(matches!(error, DecodeError::TrailingBytes { position: 78, .. }), "{error}");
+    assert_eq!(batch(0x10, 1, &marker).control_record(), Ok(None), "not marked as control");
 }
 
 #[test]
 fn malformed_control_records_are_errors() {
     let no_key = batch(0x20, 1, &NULLS);
-    assert_eq!(
-        no_key.control_type(),
-        Err(DecodeError::Null {
-            position: 62,
-            what: "control record key"
-        })
-    );
+    assert_eq!(no_key.control_type(), Err(DecodeError::Null { position: 62, what: "control record key" }));
     let short_key = batch(0x20, 1, &[18, 0, 0, 0, 6, 0, 0, 0, 1, 0]);
     let error = short_key.control_type().unwrap_err();
-    assert!(
-        matches!(
-            error,
-            DecodeError::UnexpectedEnd {
-                position: 66,
-                needed: 4,
-                available: 3,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, DecodeError::UnexpectedEnd { position: 66, needed: 4, available: 3, .. }), "{error}");
     let bad_version = batch(0x20, 1, &[20, 0, 0, 0, 8, 0xff, 0xff, 0, 7, 1, 0]);
     let error = bad_version.control_type().unwrap_err();
-    assert!(
-        matches!(
-            error,
-            DecodeError::NegativeVersion {
-                position: 66,
-                version: -1,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, DecodeError::NegativeVersion { position: 66, version: -1, .. }), "{error}");
     let no_value = batch(0x20, 1, &[20, 0, 0, 0, 8, 0, 0, 0, 1, 1, 0]);
     assert!(no_value.control_type().is_ok());
-    let error = DecodeError::Null {
-        position: 62,
-        what: "control record value",
-    };
+    let error = DecodeError::Null { position: 62, what: "control record value" };
     assert_eq!(no_value.control_record(), Err(error));
 }

@@ -3,18 +3,14 @@
 
 use bytes::Bytes;
 use cleanslate_log::record::varint::{
-    read_unsigned_varint, read_varint, read_varlong, write_unsigned_varint, write_varint,
-    write_varlong,
+    read_unsigned_varint, read_varint, read_varlong, write_unsigned_varint, write_varint, write_varlong,
 };
 use cleanslate_log::record::{
-    ATTRIBUTES_POSITION, Attributes, BatchBuilder, BatchHeader, BatchReader, CRC_POSITION,
-    ControlRecord, ControlRecordType, EndTxnMarker, HEADER_BYTES, Header, KRaftVersion,
-    KRaftVoters, LeaderChange, MAGIC_V2, MirrorPidResetRecord, Record, RecordBatch, SnapshotFooter,
-    SnapshotHeader, Voter, VoterEndpoint,
+    ATTRIBUTES_POSITION, Attributes, BatchBuilder, BatchHeader, BatchReader, CRC_POSITION, ControlRecord, ControlRecordType,
+    EndTxnMarker, HEADER_BYTES, Header, KRaftVersion, KRaftVoters, LeaderChange, MAGIC_V2, MirrorPidResetRecord, Record,
+    RecordBatch, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint,
 };
-use cleanslate_log::types::{
-    CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs,
-};
+use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -33,30 +29,11 @@ fn header() -> impl Strategy<Value = Header> {
 
 /// The distance to the next record's offset, and the record.
 fn record() -> impl Strategy<Value = (u16, Record)> {
-    let timestamp = prop_oneof![
-        Just(-1),
-        0..=i64::MAX,
-        1_700_000_000_000_i64..1_700_000_010_000
-    ];
-    let parts = (
-        1..=u16::MAX,
-        timestamp,
-        option::of(some_bytes()),
-        option::of(some_bytes()),
-        vec(header(), 0..4),
-    );
+    let timestamp = prop_oneof![Just(-1), 0..=i64::MAX, 1_700_000_000_000_i64..1_700_000_010_000];
+    let parts = (1..=u16::MAX, timestamp, option::of(some_bytes()), option::of(some_bytes()), vec(header(), 0..4));
     parts.prop_map(|(distance, timestamp, key, value, headers)| {
         let (offset, timestamp) = (Offset(0), TimestampMs(timestamp));
-        (
-            distance,
-            Record {
-                offset,
-                timestamp,
-                key,
-                value,
-                headers,
-            },
-        )
+        (distance, Record { offset, timestamp, key, value, headers })
     })
 }
 
@@ -79,153 +56,78 @@ type Producer = (ProducerId, ProducerEpoch, Sequence);
 
 fn producer() -> impl Strategy<Value = Producer> {
     let id = prop_oneof![Just(0), 0..=i64::MAX, i64::MIN..=-2];
-    (id, 0..=i16::MAX, 0..=i32::MAX)
-        .prop_map(|(id, epoch, seq)| (ProducerId(id), ProducerEpoch(epoch), Sequence(seq)))
+    (id, 0..=i16::MAX, 0..=i32::MAX).prop_map(|(id, epoch, seq)| (ProducerId(id), ProducerEpoch(epoch), Sequence(seq)))
 }
 
 fn batch_header() -> impl Strategy<Value = BatchHeader> {
-    let positions = (
-        any::<i64>(),
-        any::<i32>(),
-        any::<u32>(),
-        any::<i16>(),
-        any::<i32>(),
-    );
-    let rest = (
-        any::<i64>(),
-        any::<i64>(),
-        any::<i64>(),
-        any::<i16>(),
-        any::<i32>(),
-        any::<i32>(),
-    );
-    (positions, rest).prop_map(
-        |((offset, epoch, crc, bits, delta), (base, max, id, producer_epoch, seq, count))| {
-            BatchHeader {
-                base_offset: Offset(offset),
-                batch_length: i32::try_from(HEADER_BYTES).unwrap() - 12,
-                partition_leader_epoch: LeaderEpoch(epoch),
-                magic: MAGIC_V2,
-                crc,
-                attributes: Attributes(bits),
-                last_offset_delta: delta,
-                base_timestamp: TimestampMs(base),
-                max_timestamp: TimestampMs(max),
-                producer_id: ProducerId(id),
-                producer_epoch: ProducerEpoch(producer_epoch),
-                base_sequence: Sequence(seq),
-                record_count: count,
-            }
-        },
-    )
+    let positions = (any::<i64>(), any::<i32>(), any::<u32>(), any::<i16>(), any::<i32>());
+    let rest = (any::<i64>(), any::<i64>(), any::<i64>(), any::<i16>(), any::<i32>(), any::<i32>());
+    (positions, rest).prop_map(|((offset, epoch, crc, bits, delta), (base, max, id, producer_epoch, seq, count))| BatchHeader {
+        base_offset: Offset(offset),
+        batch_length: i32::try_from(HEADER_BYTES).unwrap() - 12,
+        partition_leader_epoch: LeaderEpoch(epoch),
+        magic: MAGIC_V2,
+        crc,
+        attributes: Attributes(bits),
+        last_offset_delta: delta,
+        base_timestamp: TimestampMs(base),
+        max_timestamp: TimestampMs(max),
+        producer_id: ProducerId(id),
+        producer_epoch: ProducerEpoch(producer_epoch),
+        base_sequence: Sequence(seq),
+        record_count: count,
+    })
 }
 
 fn voter() -> impl Strategy<Value = Voter> {
     let endpoint = ("\\PC{0,20}", "\\PC{0,20}", any::<u16>());
     let endpoint = endpoint.prop_map(|(name, host, port)| VoterEndpoint { name, host, port });
-    let parts = (
-        any::<i32>(),
-        any::<[u8; 16]>(),
-        vec(endpoint, 0..3),
-        any::<i16>(),
-        any::<i16>(),
-    );
-    parts.prop_map(
-        |(voter_id, directory_id, endpoints, min_supported_version, max_supported_version)| Voter {
-            voter_id,
-            directory_id,
-            endpoints,
-            min_supported_version,
-            max_supported_version,
-        },
-    )
+    let parts = (any::<i32>(), any::<[u8; 16]>(), vec(endpoint, 0..3), any::<i16>(), any::<i16>());
+    parts.prop_map(|(voter_id, directory_id, endpoints, min_supported_version, max_supported_version)| Voter {
+        voter_id,
+        directory_id,
+        endpoints,
+        min_supported_version,
+        max_supported_version,
+    })
 }
 
 /// Any control record that can be written.
 fn control_record() -> impl Strategy<Value = ControlRecord> {
     let marker = (any::<bool>(), any::<i32>()).prop_map(|(commit, epoch)| {
-        ControlRecord::EndTxnMarker(EndTxnMarker {
-            commit,
-            coordinator_epoch: CoordinatorEpoch(epoch),
-        })
+        ControlRecord::EndTxnMarker(EndTxnMarker { commit, coordinator_epoch: CoordinatorEpoch(epoch) })
     });
-    let change = (
-        any::<i16>(),
-        any::<i32>(),
-        vec(any::<i32>(), 0..200),
-        vec(any::<i32>(), 0..4),
-    )
-        .prop_map(|(version, leader_id, voters, granting_voters)| {
-            ControlRecord::LeaderChange(LeaderChange {
-                version,
-                leader_id,
-                voters,
-                granting_voters,
-            })
-        });
+    let change = (any::<i16>(), any::<i32>(), vec(any::<i32>(), 0..200), vec(any::<i32>(), 0..4)).prop_map(
+        |(version, leader_id, voters, granting_voters)| {
+            ControlRecord::LeaderChange(LeaderChange { version, leader_id, voters, granting_voters })
+        },
+    );
     let snapshot = (any::<i16>(), any::<i64>()).prop_map(|(version, timestamp)| {
         let last_contained_log_timestamp = TimestampMs(timestamp);
-        ControlRecord::SnapshotHeader(SnapshotHeader {
-            version,
-            last_contained_log_timestamp,
-        })
+        ControlRecord::SnapshotHeader(SnapshotHeader { version, last_contained_log_timestamp })
     });
-    let footer =
-        any::<i16>().prop_map(|version| ControlRecord::SnapshotFooter(SnapshotFooter { version }));
-    let kraft_version = (any::<i16>(), any::<i16>()).prop_map(|(version, kraft_version)| {
-        ControlRecord::KRaftVersion(KRaftVersion {
-            version,
-            kraft_version,
-        })
-    });
+    let footer = any::<i16>().prop_map(|version| ControlRecord::SnapshotFooter(SnapshotFooter { version }));
+    let kraft_version = (any::<i16>(), any::<i16>())
+        .prop_map(|(version, kraft_version)| ControlRecord::KRaftVersion(KRaftVersion { version, kraft_version }));
     let voters = (any::<i16>(), vec(voter(), 0..4))
         .prop_map(|(version, voters)| ControlRecord::KRaftVoters(KRaftVoters { version, voters }));
-    let barrier =
-        (0..=i16::MAX, option::of("\\PC{0,200}")).prop_map(|(version, source_cluster_id)| {
-            ControlRecord::MirrorPidReset(MirrorPidResetRecord {
-                version,
-                source_cluster_id,
-            })
-        });
-    prop_oneof![
-        marker,
-        change,
-        snapshot,
-        footer,
-        kraft_version,
-        voters,
-        barrier
-    ]
+    let barrier = (0..=i16::MAX, option::of("\\PC{0,200}")).prop_map(|(version, source_cluster_id)| {
+        ControlRecord::MirrorPidReset(MirrorPidResetRecord { version, source_cluster_id })
+    });
+    prop_oneof![marker, change, snapshot, footer, kraft_version, voters, barrier]
 }
 
 /// Calls everything that reads a batch. Errors are fine, and lie within the batch.
 fn exercise(batch: &RecordBatch) {
     let size = batch.size_in_bytes();
-    let _ = (
-        batch.last_offset(),
-        batch.next_offset(),
-        batch.last_sequence(),
-        batch.sequence_of(Offset(i64::MIN)),
-    );
-    let _ = (
-        batch.attributes().compression(),
-        batch.delete_horizon(),
-        batch.timestamp_type(),
-    );
-    let positions = [
-        batch.ensure_valid().err(),
-        batch.records().err(),
-        batch.control_type().err(),
-        batch.control_record().err(),
-    ];
+    let _ = (batch.last_offset(), batch.next_offset(), batch.last_sequence(), batch.sequence_of(Offset(i64::MIN)));
+    let _ = (batch.attributes().compression(), batch.delete_horizon(), batch.timestamp_type());
+    let positions = [batch.ensure_valid().err(), batch.records().err(), batch.control_type().err(), batch.control_record().err()];
     for error in positions.into_iter().flatten() {
         assert!(error.position() <= size, "{error}");
         assert!(!error.to_string().is_empty());
     }
-    assert_eq!(
-        RecordBatch::empty_header(batch.header()).ensure_valid(),
-        Ok(())
-    );
+    assert_eq!(RecordBatch::empty_header(batch.header()).ensure_valid(), Ok(()));
     assert_eq!(batch.with_producer_id(ProducerId(1)).ensure_valid(), Ok(()));
     assert_eq!(batch.with_base_offset(batch.base_offset()), *batch);
 }

@@ -10,7 +10,7 @@
 //!   design some can be left out.
 
 use crate::batch::{Batch, Kind};
-use crate::design::{Applier, AppliedBy, Clears, Design, Propagated, PsmIds, Timing};
+use crate::design::{AppliedBy, Applier, Clears, Design, Propagated, PsmIds, Timing};
 use crate::ids::{Cluster, Offset, ProducerId};
 use crate::psm::{Finding, Origin, Pending, Psm, Rejection};
 

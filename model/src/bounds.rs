@@ -70,16 +70,8 @@ impl Bounds {
     /// The bounds for every push: each topology has its own, as large as the time of all runs together allows.
     #[must_use]
     pub fn ci(topology: &Topology) -> Self {
-        let base = Self {
-            plain: 0,
-            idempotent: 1,
-            transactional: 1,
-            batches: 2,
-            transactions: 1,
-            aborts: 1,
-            crashes: 1,
-            commands: 8,
-        };
+        let base =
+            Self { plain: 0, idempotent: 1, transactional: 1, batches: 2, transactions: 1, aborts: 1, crashes: 1, commands: 8 };
         match topology.name {
             "active-passive" => base,
             "failback" => Self { batches: 1, aborts: 0, ..base },
@@ -117,8 +109,7 @@ impl Bounds {
         let (key, value) = part.split_once('=').ok_or_else(unknown)?;
         let (_, max, _) = KEYS.iter().find(|(k, _, _)| *k == key).ok_or_else(unknown)?;
         let number = value.parse::<u8>().ok().filter(|n| n <= max);
-        let number =
-            number.ok_or_else(|| BoundsError::OutOfRange { key: key.to_owned(), value: value.to_owned(), max: *max })?;
+        let number = number.ok_or_else(|| BoundsError::OutOfRange { key: key.to_owned(), value: value.to_owned(), max: *max })?;
         match key {
             "plain" => self.plain = number,
             "idempotent" => self.idempotent = number,

@@ -184,8 +184,14 @@ pub static WITNESSES: [WitnessSpec; 6] = [
     WitnessSpec {
         id: "open-transaction-at-stop",
         about: "a mirror is told to stop while its log holds an open transaction",
-        applies: |s| s.bounds.commands > 0 && s.bounds.transactional > 0 && s.design.psm_ids.sees(s.design.pid_mapping.apply(crate::ids::ProducerId::FIRST)),
-        condition: |s, st| s.replicas(st).any(|(_, r)| r.durable.mirror.state == MirrorState::Stopping && !r.psm.ongoing().is_empty()),
+        applies: |s| {
+            s.bounds.commands > 0
+                && s.bounds.transactional > 0
+                && s.design.psm_ids.sees(s.design.pid_mapping.apply(crate::ids::ProducerId::FIRST))
+        },
+        condition: |s, st| {
+            s.replicas(st).any(|(_, r)| r.durable.mirror.state == MirrorState::Stopping && !r.psm.ongoing().is_empty())
+        },
     },
     WitnessSpec {
         id: "failback",
@@ -193,7 +199,11 @@ pub static WITNESSES: [WitnessSpec; 6] = [
         applies: |s| s.topology.name == "failback" && s.bounds.commands > 1,
         condition: |s, st| {
             s.replicas(st).any(|(c, r)| {
-                c == Cluster::A && r.durable.log.iter().any(|b| b.author.for_display().cluster == Cluster::B && b.author.for_display().writer.is_some())
+                c == Cluster::A
+                    && r.durable
+                        .log
+                        .iter()
+                        .any(|b| b.author.for_display().cluster == Cluster::B && b.author.for_display().writer.is_some())
             })
         },
     },

@@ -81,14 +81,7 @@ impl ReplicaConfig {
             last_mirrored_offset: None,
             stint: Ghost::new(if self.mirrors.is_some() { None } else { Some(Offset(0)) }),
         };
-        Replica {
-            durable: Arc::new(durable),
-            psm: Psm::default(),
-            progress: 0,
-            align_to: None,
-            up: true,
-            journal: Vec::new(),
-        }
+        Replica { durable: Arc::new(durable), psm: Psm::default(), progress: 0, align_to: None, up: true, journal: Vec::new() }
     }
 
     /// What a running replica does first: resume the work of its mirror state (MIR-5).
@@ -128,7 +121,8 @@ impl ReplicaConfig {
     /// The replica that starts on what survived: segment recovery of the whole log (PSM-11).
     #[must_use]
     pub fn recovered(&self, durable: &Arc<Durable>) -> Replica {
-        let mut replica = Replica { up: true, journal: vec![Effect::Recover { log_end: log_end(&durable.log) }], ..self.crashed(durable) };
+        let mut replica =
+            Replica { up: true, journal: vec![Effect::Recover { log_end: log_end(&durable.log) }], ..self.crashed(durable) };
         let (psm, snapshots) = recover(&durable.log, &self.barriers(&replica));
         replica.psm = psm;
         if snapshots != durable.snapshots {
@@ -298,7 +292,9 @@ impl ReplicaConfig {
     /// The next durable step of the sequence that is being carried out.
     pub fn next_step(&self, replica: &mut Replica) -> Vec<Ask> {
         match replica.durable.mirror.state {
-            MirrorState::Stopping | MirrorState::Stopped if replica.durable.mirror.command.is_some() => self.next_stop_step(replica),
+            MirrorState::Stopping | MirrorState::Stopped if replica.durable.mirror.command.is_some() => {
+                self.next_stop_step(replica)
+            }
             MirrorState::LogAlignment => self.next_alignment_step(replica),
             _ => Vec::new(),
         }

@@ -116,7 +116,18 @@ impl Scenario {
             .actors(clients)
             .init_network(Network::UnorderedNonDuplicating(HashableHashMap::default()))
             .max_crashes(clusters.len());
-        Self { design, topology, bounds, reduction, producers, directory, inner, focus: None, keep_going: false, properties: property::PROPERTIES.iter().collect() }
+        Self {
+            design,
+            topology,
+            bounds,
+            reduction,
+            producers,
+            directory,
+            inner,
+            focus: None,
+            keep_going: false,
+            properties: property::PROPERTIES.iter().collect(),
+        }
     }
 
     /// The replicas in order of cluster.
@@ -242,7 +253,8 @@ impl Scenario {
         let id = Id::from(actor);
         let belongs = |e: &Envelope<Msg>| {
             let fetch = e.msg.is_fetch() && if matches!(e.msg, Msg::Fetch(_)) { e.src == id } else { e.dst == id };
-            let asked = matches!(e.msg, Msg::DescribeMirror) && e.src == id || matches!(e.msg, Msg::LastMirroredOffsetIs(_)) && e.dst == id;
+            let asked =
+                matches!(e.msg, Msg::DescribeMirror) && e.src == id || matches!(e.msg, Msg::LastMirroredOffsetIs(_)) && e.dst == id;
             fetch || (asked && !up)
         };
         if let Network::UnorderedNonDuplicating(messages) = &mut state.network {

@@ -156,7 +156,15 @@ where
     M: Model,
     M::State: Hash,
 {
-    let mut run = Run { model, caps, interrupt, properties: model.properties(), open: Vec::new(), visited: Visited::new(), report: Report::EMPTY };
+    let mut run = Run {
+        model,
+        caps,
+        interrupt,
+        properties: model.properties(),
+        open: Vec::new(),
+        visited: Visited::new(),
+        report: Report::EMPTY,
+    };
     run.open = (0..run.properties.len()).collect();
     let mut level: Level<M::State> = VecDeque::new();
     for state in model.init_states() {
@@ -170,7 +178,8 @@ where
         run.report.states += level.len() as u64;
         level.iter().for_each(|(id, state)| run.judge(*id, state));
         if caps.depth.is_some_and(|d| depth >= d) {
-            run.report.ending = Ending::Cut(format!("depth cap of {depth} hit after {} states, {} not expanded", run.report.states, level.len()));
+            run.report.ending =
+                Ending::Cut(format!("depth cap of {depth} hit after {} states, {} not expanded", run.report.states, level.len()));
             break;
         }
         match run.expand(level, depth) {
@@ -227,7 +236,8 @@ where
             let states = self.report.states + next_level.len() as u64;
             let progress = Progress { states, depth, frontier: (level.len() + 1 + next_level.len()) as u64 };
             if let Some(why) = self.reason_to_stop(&progress, expanded) {
-                self.report.ending = Ending::Cut(format!("{why} at depth {depth} after {states} states, {} not expanded", progress.frontier));
+                self.report.ending =
+                    Ending::Cut(format!("{why} at depth {depth} after {states} states, {} not expanded", progress.frontier));
                 self.report.states = states;
                 return None;
             }

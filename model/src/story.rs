@@ -115,7 +115,9 @@ fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<S
         Effect::Append { batch: b, outcome, .. } => append_clause(scenario, here, b, *outcome),
         Effect::Mirror { from, offset, sent, stored, outcome } => {
             let what = match stored.kind {
-                Kind::Data { .. } | Kind::Marker { .. } if sent == stored => format!("{} of {}", batch(sent), author(scenario, sent)),
+                Kind::Data { .. } | Kind::Marker { .. } if sent == stored => {
+                    format!("{} of {}", batch(sent), author(scenario, sent))
+                }
                 Kind::Data { .. } | Kind::Marker { .. } => {
                     format!("{} of {}, stored as {}", batch(sent), author(scenario, sent), batch(stored))
                 }
@@ -150,13 +152,18 @@ fn append_clause(scenario: &Scenario, here: Cluster, b: &Batch, outcome: Outcome
     match (b.kind, outcome) {
         (Kind::Barrier { .. }, Outcome::Appended(at)) => format!("{here} writes the barrier at offset {at}"),
         (Kind::Barrier { .. }, other) => format!("{here} fails to write the barrier: {other:?}"),
-        (Kind::Marker { .. }, Outcome::Appended(at)) => format!("{here}'s coordinator writes {} for {who} at offset {at}", batch(b)),
+        (Kind::Marker { .. }, Outcome::Appended(at)) => {
+            format!("{here}'s coordinator writes {} for {who} at offset {at}", batch(b))
+        }
         (Kind::Marker { .. }, Outcome::Rejected(why)) => {
             format!("{here} refuses its own coordinator's {} for {who}: {}", batch(b), why.class())
         }
         (_, Outcome::Appended(at)) => format!("{who} writes {} to {here} at offset {at}", batch(b)),
         (_, Outcome::Duplicate(at)) => {
-            format!("{who} sends its new batch {} to {here}, which takes it for a resend of offset {at} and acknowledges it", batch(b))
+            format!(
+                "{who} sends its new batch {} to {here}, which takes it for a resend of offset {at} and acknowledges it",
+                batch(b)
+            )
         }
         (_, Outcome::Rejected(why)) => format!("{who} sends {} to {here} and is refused: {}", batch(b), why.class()),
     }

@@ -63,13 +63,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         name: "failback",
         about: "A to B; B is stopped; B to A; A is stopped; A to B again; B is stopped again",
         clusters: &[(A, None), (B, Some(A))],
-        script: &[
-            stop(B, None),
-            start(A, B, Some(0)),
-            stop(A, Some(1)),
-            start(B, A, Some(2)),
-            stop(B, Some(3)),
-        ],
+        script: &[stop(B, None), start(A, B, Some(0)), stop(A, Some(1)), start(B, A, Some(2)), stop(B, Some(3))],
     },
     Topology {
         name: "chain",

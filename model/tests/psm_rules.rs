@@ -234,7 +234,10 @@ fn a_barrier_clears_by_design() {
 #[test]
 fn a_barrier_that_recovery_leaves_out_brings_entries_back() {
     check_design("raw-barrier+applied-by=leader/follower/reload", &[("r5.0#0 rBAR<C crash", "{5:e0[0@0]}")]);
-    check_design("raw-barrier+applied-by=leader/follower/segment-recovery", &[("r5.0#0 rBAR<C r6.0#0 r6.0#1 cut3", "{5:e0[0@0] 6:e0[0@2]}")]);
+    check_design(
+        "raw-barrier+applied-by=leader/follower/segment-recovery",
+        &[("r5.0#0 rBAR<C r6.0#0 r6.0#1 cut3", "{5:e0[0@0] 6:e0[0@2]}")],
+    );
     check_design("raw-barrier+applied-by=leader", &[("r5.0#0 rBAR<C", "{5:e0[0@0]}")]);
 }
 

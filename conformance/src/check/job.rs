@@ -83,6 +83,8 @@ pub struct JobReport {
     pub states: u64,
     /// Transitions.
     pub transitions: u64,
+    /// Whether the whole space was explored.
+    pub complete: bool,
     /// The largest number of steps.
     pub depth: u32,
     /// The time that the search took.
@@ -108,7 +110,8 @@ pub fn run_job(job: &Job, engine: Engine, caps: &Caps, dir: &Path) -> Result<Job
             groups.push(judge(&scenario, job, group, &specs, &report, dir)?);
         }
     }
-    Ok(JobReport { groups, states: report.states, transitions: report.transitions, depth: report.depth(), seconds })
+    let complete = report.ending == Ending::Complete;
+    Ok(JobReport { groups, states: report.states, transitions: report.transitions, complete, depth: report.depth(), seconds })
 }
 
 fn explore(scenario: &Scenario, caps: &Caps, started: Instant) -> Report {
@@ -173,9 +176,10 @@ fn judge(
     let (verdict, why) = match &report.ending {
         _ if !counterexamples.is_empty() => (Verdict::Violated, None),
         Ending::Cut(why) => (Verdict::Inconclusive, Some(why.clone())),
-        Ending::Complete if !unreached.is_empty() => {
-            (Verdict::Inconclusive, Some(format!("the bounds are too small to mean anything: never reached {}", unreached.join(", "))))
-        }
+        Ending::Complete if !unreached.is_empty() => (
+            Verdict::Inconclusive,
+            Some(format!("the bounds are too small to mean anything: never reached {}", unreached.join(", "))),
+        ),
         Ending::Complete => (Verdict::Holds, None),
     };
     Ok(GroupVerdict { group, verdict, why, counterexamples })

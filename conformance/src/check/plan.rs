@@ -24,7 +24,11 @@ pub enum PlanError {
         name: String,
     },
     /// No such property or group.
-    #[error("unknown property '{name}'; groups are {}; properties are {}; append @A, @B, @C or @D for one cluster's replica", groups(), properties())]
+    #[error(
+        "unknown property '{name}'; groups are {}; properties are {}; append @A, @B, @C or @D for one cluster's replica",
+        groups(),
+        properties()
+    )]
     Property {
         /// The name.
         name: String,
@@ -150,9 +154,7 @@ fn select(names: &[String]) -> Result<Selection, PlanError> {
     for name in names {
         let unknown = || PlanError::Property { name: name.clone() };
         let (id, cluster) = match name.split_once('@') {
-            Some((id, letter)) => {
-                (id, Some(Cluster::ALL.into_iter().find(|c| c.name() == letter).ok_or_else(unknown)?))
-            }
+            Some((id, letter)) => (id, Some(Cluster::ALL.into_iter().find(|c| c.name() == letter).ok_or_else(unknown)?)),
             None => (name.as_str(), None),
         };
         match focus {

@@ -64,7 +64,8 @@ pub fn story_of(job: &Job, result: &GroupVerdict) -> Option<String> {
     let (spec, counterexample) = result.shortest()?;
     let steps = u32::try_from(counterexample.trace.steps.len()).unwrap_or(u32::MAX);
     let mut out = String::new();
-    let _ = writeln!(out, "{} in {} breaks {}: {} ({})", job.design, job.topology.name, result.group.id(), spec.id, spec.requirement);
+    let _ =
+        writeln!(out, "{} in {} breaks {}: {} ({})", job.design, job.topology.name, result.group.id(), spec.id, spec.requirement);
     let _ = writeln!(out, "  promised: {}", spec.about);
     out.push('\n');
     let width = steps.to_string().len();

@@ -59,12 +59,7 @@ pub fn header(scenario: &Scenario, design: &str, property: Option<&PropertySpec>
 
 /// One action as a step of a trace; none if the action cannot be taken in this state.
 #[must_use]
-pub fn step_of(
-    scenario: &Scenario,
-    number: u32,
-    state: &cleanslate_model::scenario::State,
-    action: &Action,
-) -> Option<Step> {
+pub fn step_of(scenario: &Scenario, number: u32, state: &cleanslate_model::scenario::State, action: &Action) -> Option<Step> {
     let (parts, next) = scenario.explain(state, action)?;
     let say = cleanslate_model::story::step_line(scenario, state, &parts, &next);
     let ops: Vec<_> = parts.iter().flat_map(|part| ops_of(scenario, part)).collect();

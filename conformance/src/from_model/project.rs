@@ -135,7 +135,9 @@ pub fn replica_state(scenario: &Scenario, replica: &Replica) -> ReplicaState {
         last_stable_offset: number(replica.last_stable_offset()),
         log: log.collect(),
         producers: producers.collect(),
-        open_transactions: open.map(|t| OpenTransaction { producer_id: i64::from(t.id.0), first_offset: number(t.first_offset) }).collect(),
+        open_transactions: open
+            .map(|t| OpenTransaction { producer_id: i64::from(t.id.0), first_offset: number(t.first_offset) })
+            .collect(),
     }
 }
 

@@ -6,8 +6,7 @@ use super::control::{self, ControlRecord, ControlRecordType};
 use super::cursor::Cursor;
 use super::error::DecodeError;
 use super::header::{
-    ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES,
-    RECORD_COUNT_POSITION, TimestampType,
+    ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES, RECORD_COUNT_POSITION, TimestampType,
 };
 use super::reader::{Frame, frame_at};
 use super::record_body::{RawRecord, Record};
@@ -34,22 +33,13 @@ impl RecordBatch {
             Frame::Partial { needed } => {
                 let position = at.min(buf.len());
                 let available = buf.len() - position;
-                Err(DecodeError::UnexpectedEnd {
-                    position,
-                    what: "batch",
-                    needed,
-                    available,
-                })
+                Err(DecodeError::UnexpectedEnd { position, what: "batch", needed, available })
             }
         }
     }
 
     /// Reads the batch of `size` bytes that begins at byte `at`.
-    pub(super) fn decode_sized(
-        buf: &Bytes,
-        at: usize,
-        size: usize,
-    ) -> Result<(Self, usize), DecodeError> {
+    pub(super) fn decode_sized(buf: &Bytes, at: usize, size: usize) -> Result<(Self, usize), DecodeError> {
         let mut cursor = Cursor::starting_at(buf, at);
         let start = cursor.position();
         let bytes = cursor.take(size, "batch")?;
@@ -62,10 +52,7 @@ impl RecordBatch {
         let mut bytes = BytesMut::with_capacity(HEADER_BYTES + records.len());
         header.encode(&mut bytes);
         bytes.extend_from_slice(records);
-        Self {
-            bytes: bytes.freeze(),
-            header,
-        }
+        Self { bytes: bytes.freeze(), header }
     }
 
     /// Puts a header before encoded records, with the CRC of both.
@@ -104,9 +91,7 @@ impl RecordBatch {
     /// Offset of the last record that the batch had when it was first appended.
     #[must_use]
     pub fn last_offset(&self) -> Offset {
-        self.header
-            .base_offset
-            .plus(i64::from(self.header.last_offset_delta))
+        self.header.base_offset.plus(i64::from(self.header.last_offset_delta))
     }
 
     /// The offset that follows the batch.
@@ -171,9 +156,7 @@ impl RecordBatch {
     pub fn sequence_of(&self, offset: Offset) -> Sequence {
         let delta = i32::try_from(offset.get().saturating_sub(self.header.base_offset.get()));
         match delta {
-            Ok(delta) if self.header.base_sequence.get() >= 0 => {
-                sequence_plus(self.header.base_sequence, delta)
-            }
+            Ok(delta) if self.header.base_sequence.get() >= 0 => sequence_plus(self.header.base_sequence, delta),
             _ => Sequence::NONE,
         }
     }
@@ -205,10 +188,7 @@ impl RecordBatch {
     /// When compaction may remove the batch's tombstones or marker, in milliseconds; `None` when not yet decided.
     #[must_use]
     pub fn delete_horizon(&self) -> Option<TimestampMs> {
-        self.header
-            .attributes
-            .has_delete_horizon()
-            .then_some(self.header.base_timestamp)
+        self.header.attributes.has_delete_horizon().then_some(self.header.base_timestamp)
     }
 
     /// Records that the header says are in the batch; below 0 in a corrupt batch only.
@@ -238,11 +218,7 @@ impl RecordBatch {
         if stored == computed {
             return Ok(());
         }
-        Err(DecodeError::CrcMismatch {
-            position: CRC_POSITION,
-            stored,
-            computed,
-        })
+        Err(DecodeError::CrcMismatch { position: CRC_POSITION, stored, computed })
     }
 
     /// All records. Keys, values and headers share the batch's bytes.
@@ -271,23 +247,13 @@ impl RecordBatch {
         }
         let attributes = self.header.attributes;
         let position = ATTRIBUTES_POSITION;
-        let codec = attributes
-            .compression()
-            .ok_or(DecodeError::UnknownCompression {
-                position,
-                codec: attributes.codec_id(),
-            })?;
-        let count = u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount {
-            position: RECORD_COUNT_POSITION,
-            count,
-        })?;
+        let codec = attributes.compression().ok_or(DecodeError::UnknownCompression { position, codec: attributes.codec_id() })?;
+        let count =
+            u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount { position: RECORD_COUNT_POSITION, count })?;
         if codec != Compression::None {
             return Err(DecodeError::CompressionUnsupported { position, codec });
         }
-        Ok(Some((
-            count,
-            Cursor::starting_at(&self.bytes, HEADER_BYTES),
-        )))
+        Ok(Some((count, Cursor::starting_at(&self.bytes, HEADER_BYTES))))
     }
 
     /// The first record of a control batch; `None` for a data batch and for a batch that has no records.
@@ -314,9 +280,7 @@ impl RecordBatch {
     /// # Errors
     /// When the first record or its key is malformed.
     pub fn control_type(&self) -> Result<Option<ControlRecordType>, DecodeError> {
-        self.first_control_record()?
-            .map(|record| control::decode_key(record.key, record.position))
-            .transpose()
+        self.first_control_record()?.map(|record| control::decode_key(record.key, record.position)).transpose()
     }
 
     /// The first record of a control batch; `None` for a data batch and for a batch that has no records.
@@ -340,11 +304,7 @@ impl RecordBatch {
 fn sequence_plus(sequence: Sequence, delta: i32) -> Sequence {
     let from = sequence.get();
     if from > i32::MAX.wrapping_sub(delta) {
-        Sequence(
-            delta
-                .wrapping_sub(i32::MAX.wrapping_sub(from))
-                .wrapping_sub(1),
-        )
+        Sequence(delta.wrapping_sub(i32::MAX.wrapping_sub(from)).wrapping_sub(1))
     } else {
         Sequence(from.wrapping_add(delta))
     }

@@ -5,9 +5,7 @@ use bytes::{Bytes, BytesMut};
 use super::batch::RecordBatch;
 use super::control::{ControlRecord, ControlRecordType};
 use super::error::EncodeError;
-use super::header::{
-    Attributes, BatchHeader, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, TimestampType,
-};
+use super::header::{Attributes, BatchHeader, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, TimestampType};
 use super::record_body::{Record, length};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -83,12 +81,7 @@ impl BatchBuilder {
 
     /// Sets the producer, its epoch and the sequence of the first record.
     #[must_use]
-    pub fn producer(
-        mut self,
-        id: ProducerId,
-        epoch: ProducerEpoch,
-        base_sequence: Sequence,
-    ) -> Self {
+    pub fn producer(mut self, id: ProducerId, epoch: ProducerEpoch, base_sequence: Sequence) -> Self {
         self.producer_id = id;
         self.producer_epoch = epoch;
         self.base_sequence = base_sequence;
@@ -173,9 +166,7 @@ impl BatchBuilder {
     }
 
     fn next_offset(&self) -> Offset {
-        self.records
-            .last()
-            .map_or(self.base_offset, |last| last.offset().plus(1))
+        self.records.last().map_or(self.base_offset, |last| last.offset().plus(1))
     }
 
     /// Checks everything and encodes the batch.
@@ -186,11 +177,7 @@ impl BatchBuilder {
         self.check_producer()?;
         check_timestamp(self.log_append_time.unwrap_or_default(), TimestampMs::NONE)?;
         check_timestamp(self.delete_horizon.unwrap_or_default(), TimestampMs(0))?;
-        let first_timestamp = self
-            .records
-            .first()
-            .ok_or(EncodeError::NoRecords)?
-            .timestamp();
+        let first_timestamp = self.records.first().ok_or(EncodeError::NoRecords)?.timestamp();
         let base_timestamp = self.delete_horizon.unwrap_or(first_timestamp);
         let mut body = BytesMut::new();
         let mut previous = None;
@@ -198,11 +185,7 @@ impl BatchBuilder {
         for pending in &self.records {
             let record = self.checked_record(pending, previous)?;
             let timestamp_delta = record.timestamp.get().wrapping_sub(base_timestamp.get());
-            record.encode(
-                &mut body,
-                timestamp_delta,
-                self.offset_delta(record.offset)?,
-            )?;
+            record.encode(&mut body, timestamp_delta, self.offset_delta(record.offset)?)?;
             previous = Some(record.offset);
             max_timestamp = max_timestamp.max(record.timestamp);
         }
@@ -232,16 +215,10 @@ impl BatchBuilder {
     /// Kafka: `MemoryRecordsBuilder.validateProducerState`. Ids below -1 pass, as they do there.
     fn check_producer(&self) -> Result<(), EncodeError> {
         if self.producer_id == ProducerId::NONE {
-            return if self.transactional {
-                Err(EncodeError::TransactionalWithoutProducerId)
-            } else {
-                Ok(())
-            };
+            return if self.transactional { Err(EncodeError::TransactionalWithoutProducerId) } else { Ok(()) };
         }
         if self.producer_epoch == ProducerEpoch::NONE {
-            return Err(EncodeError::ProducerIdWithoutEpoch {
-                producer_id: self.producer_id.get(),
-            });
+            return Err(EncodeError::ProducerIdWithoutEpoch { producer_id: self.producer_id.get() });
         }
         let base_sequence = self.base_sequence.get();
         if base_sequence < 0 && !self.control {
@@ -250,20 +227,11 @@ impl BatchBuilder {
         Ok(())
     }
 
-    fn checked_record(
-        &self,
-        pending: &Pending,
-        previous: Option<Offset>,
-    ) -> Result<Record, EncodeError> {
+    fn checked_record(&self, pending: &Pending, previous: Option<Offset>) -> Result<Record, EncodeError> {
         let (offset, timestamp) = (pending.offset(), pending.timestamp());
         if offset < self.base_offset || previous.is_some_and(|previous| offset <= previous) {
-            let minimum = previous
-                .map_or(self.base_offset, |previous| previous.plus(1))
-                .get();
-            return Err(EncodeError::OffsetOutOfOrder {
-                offset: offset.get(),
-                minimum,
-            });
+            let minimum = previous.map_or(self.base_offset, |previous| previous.plus(1)).get();
+            return Err(EncodeError::OffsetOutOfOrder { offset: offset.get(), minimum });
         }
         check_timestamp(timestamp, TimestampMs::NONE)?;
         match pending {
@@ -277,13 +245,7 @@ impl BatchBuilder {
             Pending::Control(control, ..) => {
                 self.check_control(control)?;
                 let value = Some(control.encode_value()?);
-                Ok(Record {
-                    offset,
-                    timestamp,
-                    key: Some(control.record_type().key()),
-                    value,
-                    headers: Vec::new(),
-                })
+                Ok(Record { offset, timestamp, key: Some(control.record_type().key()), value, headers: Vec::new() })
             }
         }
     }
@@ -293,12 +255,8 @@ impl BatchBuilder {
             return Err(EncodeError::ControlRecordInDataBatch);
         }
         match control {
-            ControlRecord::EndTxnMarker(_) if self.producer_id == ProducerId::NONE => {
-                Err(EncodeError::MarkerWithoutProducerId)
-            }
-            ControlRecord::EndTxnMarker(_) if !self.transactional => {
-                Err(EncodeError::MarkerNotTransactional)
-            }
+            ControlRecord::EndTxnMarker(_) if self.producer_id == ProducerId::NONE => Err(EncodeError::MarkerWithoutProducerId),
+            ControlRecord::EndTxnMarker(_) if !self.transactional => Err(EncodeError::MarkerNotTransactional),
             ControlRecord::LeaderChange(_) if self.leader_epoch == LeaderEpoch(-1) => {
                 Err(EncodeError::LeaderChangeWithoutLeaderEpoch)
             }
@@ -307,48 +265,29 @@ impl BatchBuilder {
     }
 
     fn timestamp_type(&self) -> TimestampType {
-        if self.log_append_time.is_some() {
-            TimestampType::LogAppendTime
-        } else {
-            TimestampType::CreateTime
-        }
+        if self.log_append_time.is_some() { TimestampType::LogAppendTime } else { TimestampType::CreateTime }
     }
 
     fn last_offset_delta(&self) -> Result<i32, EncodeError> {
-        let last_record = self
-            .records
-            .last()
-            .map_or(self.base_offset, Pending::offset);
+        let last_record = self.records.last().map_or(self.base_offset, Pending::offset);
         let last_offset = self.last_offset.unwrap_or(last_record);
         if last_offset < last_record {
             let (last_offset, minimum) = (last_offset.get(), last_record.get());
-            return Err(EncodeError::LastOffsetTooSmall {
-                last_offset,
-                minimum,
-            });
+            return Err(EncodeError::LastOffsetTooSmall { last_offset, minimum });
         }
         self.offset_delta(last_offset)
     }
 
     fn offset_delta(&self, offset: Offset) -> Result<i32, EncodeError> {
         let (offset, base_offset) = (offset.get(), self.base_offset.get());
-        let delta = offset
-            .checked_sub(base_offset)
-            .and_then(|delta| i32::try_from(delta).ok());
-        delta
-            .filter(|delta| *delta >= 0)
-            .ok_or(EncodeError::OffsetDeltaTooLarge {
-                offset,
-                base_offset,
-            })
+        let delta = offset.checked_sub(base_offset).and_then(|delta| i32::try_from(delta).ok());
+        delta.filter(|delta| *delta >= 0).ok_or(EncodeError::OffsetDeltaTooLarge { offset, base_offset })
     }
 }
 
 fn check_timestamp(timestamp: TimestampMs, minimum: TimestampMs) -> Result<(), EncodeError> {
     if timestamp < minimum {
-        return Err(EncodeError::InvalidTimestamp {
-            timestamp: timestamp.get(),
-        });
+        return Err(EncodeError::InvalidTimestamp { timestamp: timestamp.get() });
     }
     Ok(())
 }

@@ -92,21 +92,14 @@ impl ControlRecordType {
 }
 
 /// Reads a key; `position` is where to blame its absence on.
-pub(super) fn decode_key(
-    key: Option<Cursor<'_>>,
-    position: usize,
-) -> Result<ControlRecordType, DecodeError> {
+pub(super) fn decode_key(key: Option<Cursor<'_>>, position: usize) -> Result<ControlRecordType, DecodeError> {
     let what = "control record key";
     let mut cursor = key.ok_or(DecodeError::Null { position, what })?;
     cursor.require(4, what)?;
     let position = cursor.position();
     let version = cursor.i16(what)?;
     if version < 0 {
-        return Err(DecodeError::NegativeVersion {
-            position,
-            what: "control record key version",
-            version,
-        });
+        return Err(DecodeError::NegativeVersion { position, what: "control record key version", version });
     }
     cursor.i16(what).map(ControlRecordType::from_id)
 }
@@ -173,47 +166,22 @@ impl ControlRecord {
     }
 
     /// Reads a control record; `position` is where to blame the absence of the key or the value on.
-    pub(super) fn decode_parts(
-        key: Option<Cursor<'_>>,
-        value: Option<Cursor<'_>>,
-        position: usize,
-    ) -> Result<Self, DecodeError> {
+    pub(super) fn decode_parts(key: Option<Cursor<'_>>, value: Option<Cursor<'_>>, position: usize) -> Result<Self, DecodeError> {
         let record_type = decode_key(key, position)?;
         if let ControlRecordType::Unknown(type_id) = record_type {
-            return Ok(Self::Unknown {
-                type_id,
-                value: value.map(Cursor::into_bytes),
-            });
+            return Ok(Self::Unknown { type_id, value: value.map(Cursor::into_bytes) });
         }
-        let mut cursor = value.ok_or(DecodeError::Null {
-            position,
-            what: "control record value",
-        })?;
+        let mut cursor = value.ok_or(DecodeError::Null { position, what: "control record value" })?;
         match record_type {
             ControlRecordType::Abort => decode_marker(&mut cursor, false).map(Self::EndTxnMarker),
             ControlRecordType::Commit => decode_marker(&mut cursor, true).map(Self::EndTxnMarker),
-            ControlRecordType::LeaderChange => {
-                LeaderChange::decode(&mut cursor).map(Self::LeaderChange)
-            }
-            ControlRecordType::SnapshotHeader => {
-                SnapshotHeader::decode(&mut cursor).map(Self::SnapshotHeader)
-            }
-            ControlRecordType::SnapshotFooter => {
-                SnapshotFooter::decode(&mut cursor).map(Self::SnapshotFooter)
-            }
-            ControlRecordType::KRaftVersion => {
-                KRaftVersion::decode(&mut cursor).map(Self::KRaftVersion)
-            }
-            ControlRecordType::KRaftVoters => {
-                KRaftVoters::decode(&mut cursor).map(Self::KRaftVoters)
-            }
-            ControlRecordType::MirrorPidReset => {
-                MirrorPidResetRecord::decode_at(cursor).map(Self::MirrorPidReset)
-            }
-            ControlRecordType::Unknown(type_id) => Ok(Self::Unknown {
-                type_id,
-                value: Some(cursor.into_bytes()),
-            }),
+            ControlRecordType::LeaderChange => LeaderChange::decode(&mut cursor).map(Self::LeaderChange),
+            ControlRecordType::SnapshotHeader => SnapshotHeader::decode(&mut cursor).map(Self::SnapshotHeader),
+            ControlRecordType::SnapshotFooter => SnapshotFooter::decode(&mut cursor).map(Self::SnapshotFooter),
+            ControlRecordType::KRaftVersion => KRaftVersion::decode(&mut cursor).map(Self::KRaftVersion),
+            ControlRecordType::KRaftVoters => KRaftVoters::decode(&mut cursor).map(Self::KRaftVoters),
+            ControlRecordType::MirrorPidReset => MirrorPidResetRecord::decode_at(cursor).map(Self::MirrorPidReset),
+            ControlRecordType::Unknown(type_id) => Ok(Self::Unknown { type_id, value: Some(cursor.into_bytes()) }),
         }
     }
 
@@ -248,15 +216,8 @@ fn decode_marker(cursor: &mut Cursor<'_>, commit: bool) -> Result<EndTxnMarker, 
     cursor.require(6, "end-transaction marker")?;
     let version = cursor.i16("end-transaction marker version")?;
     if version < 0 {
-        return Err(DecodeError::NegativeVersion {
-            position,
-            what: "end-transaction marker version",
-            version,
-        });
+        return Err(DecodeError::NegativeVersion { position, what: "end-transaction marker version", version });
     }
     let coordinator_epoch = CoordinatorEpoch(cursor.i32("coordinator epoch")?);
-    Ok(EndTxnMarker {
-        commit,
-        coordinator_epoch,
-    })
+    Ok(EndTxnMarker { commit, coordinator_epoch })
 }

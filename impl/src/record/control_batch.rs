@@ -5,9 +5,7 @@ use super::builder::BatchBuilder;
 use super::control::{ControlRecord, EndTxnMarker};
 use super::error::EncodeError;
 use super::mirror_pid_reset::MirrorPidResetRecord;
-use crate::types::{
-    CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs,
-};
+use crate::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 impl RecordBatch {
     /// A control batch of one record without a producer, as KRaft and a stopping mirror write it.
@@ -47,10 +45,7 @@ impl RecordBatch {
             .producer(producer_id, producer_epoch, Sequence::NONE)
             .transactional(true)
             .control(true)
-            .control_record(ControlRecord::EndTxnMarker(EndTxnMarker {
-                commit,
-                coordinator_epoch,
-            }))
+            .control_record(ControlRecord::EndTxnMarker(EndTxnMarker { commit, coordinator_epoch }))
             .build()
     }
 
@@ -64,11 +59,6 @@ impl RecordBatch {
         timestamp: TimestampMs,
         record: &MirrorPidResetRecord,
     ) -> Result<Self, EncodeError> {
-        Self::control(
-            base_offset,
-            leader_epoch,
-            timestamp,
-            &ControlRecord::MirrorPidReset(record.clone()),
-        )
+        Self::control(base_offset, leader_epoch, timestamp, &ControlRecord::MirrorPidReset(record.clone()))
     }
 }

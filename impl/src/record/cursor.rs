@@ -16,20 +16,12 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// A cursor over the whole buffer.
     pub(super) fn new(bytes: &'a Bytes) -> Self {
-        Self {
-            bytes,
-            position: 0,
-            end: bytes.len(),
-        }
+        Self { bytes, position: 0, end: bytes.len() }
     }
 
     /// A cursor over the buffer from `position`, or from its end when that comes first.
     pub(super) fn starting_at(bytes: &'a Bytes, position: usize) -> Self {
-        Self {
-            bytes,
-            position: position.min(bytes.len()),
-            end: bytes.len(),
-        }
+        Self { bytes, position: position.min(bytes.len()), end: bytes.len() }
     }
 
     pub(super) fn position(&self) -> usize {
@@ -47,11 +39,7 @@ impl<'a> Cursor<'a> {
     /// Splits off the next `length` bytes as a cursor of their own and moves behind them.
     pub(super) fn split(&mut self, length: usize, what: &'static str) -> Result<Self, DecodeError> {
         self.require(length, what)?;
-        let part = Self {
-            bytes: self.bytes,
-            position: self.position,
-            end: self.position + length,
-        };
+        let part = Self { bytes: self.bytes, position: self.position, end: self.position + length };
         self.position = part.end;
         Ok(part)
     }
@@ -70,12 +58,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn require(&self, length: usize, what: &'static str) -> Result<(), DecodeError> {
         let available = self.remaining();
         if length > available {
-            return Err(DecodeError::UnexpectedEnd {
-                position: self.position,
-                what,
-                needed: length,
-                available,
-            });
+            return Err(DecodeError::UnexpectedEnd { position: self.position, what, needed: length, available });
         }
         Ok(())
     }
@@ -84,22 +67,13 @@ impl<'a> Cursor<'a> {
     pub(super) fn finish(&self, what: &'static str) -> Result<(), DecodeError> {
         match self.remaining() {
             0 => Ok(()),
-            remaining => Err(DecodeError::TrailingBytes {
-                position: self.position,
-                what,
-                remaining,
-            }),
+            remaining => Err(DecodeError::TrailingBytes { position: self.position, what, remaining }),
         }
     }
 
     fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
         let Some(array) = self.rest().first_chunk::<N>() else {
-            return Err(DecodeError::UnexpectedEnd {
-                position: self.position,
-                what,
-                needed: N,
-                available: self.remaining(),
-            });
+            return Err(DecodeError::UnexpectedEnd { position: self.position, what, needed: N, available: self.remaining() });
         };
         self.position += N;
         Ok(*array)
@@ -154,18 +128,11 @@ impl<'a> Cursor<'a> {
     pub(super) fn length(&mut self, what: &'static str) -> Result<usize, DecodeError> {
         let position = self.position;
         let length = self.varint(what)?;
-        usize::try_from(length).map_err(|_| DecodeError::NegativeLength {
-            position,
-            what,
-            length,
-        })
+        usize::try_from(length).map_err(|_| DecodeError::NegativeLength { position, what, length })
     }
 
     /// A zigzag length and that many bytes; any negative length is null.
-    pub(super) fn nullable_part(
-        &mut self,
-        what: &'static str,
-    ) -> Result<Option<Self>, DecodeError> {
+    pub(super) fn nullable_part(&mut self, what: &'static str) -> Result<Option<Self>, DecodeError> {
         match usize::try_from(self.varint(what)?) {
             Ok(length) => self.split(length, what).map(Some),
             Err(_) => Ok(None),
@@ -183,19 +150,10 @@ impl<'a> Cursor<'a> {
                 self.position += taken;
                 Ok(value)
             }
-            Err(VarintError::TooLong) => Err(DecodeError::VarintTooLong {
-                position: self.position,
-                what,
-                max_bytes,
-            }),
+            Err(VarintError::TooLong) => Err(DecodeError::VarintTooLong { position: self.position, what, max_bytes }),
             Err(VarintError::UnexpectedEnd) => {
                 let available = self.remaining();
-                Err(DecodeError::UnexpectedEnd {
-                    position: self.position,
-                    what,
-                    needed: available + 1,
-                    available,
-                })
+                Err(DecodeError::UnexpectedEnd { position: self.position, what, needed: available + 1, available })
             }
         }
     }

@@ -40,9 +40,7 @@ pub enum DecodeError {
         magic: i8,
     },
     /// A legacy message set entry (magic 0 or 1), which this reader does not decode.
-    #[error(
-        "byte {position}: magic {magic} is a legacy format that is not supported here, expected 2"
-    )]
+    #[error("byte {position}: magic {magic} is a legacy format that is not supported here, expected 2")]
     UnsupportedMagic {
         /// Position of the magic byte.
         position: usize,

@@ -84,11 +84,7 @@ impl Attributes {
     /// What the timestamps mean.
     #[must_use]
     pub fn timestamp_type(self) -> TimestampType {
-        if self.0 & Self::LOG_APPEND_TIME == 0 {
-            TimestampType::CreateTime
-        } else {
-            TimestampType::LogAppendTime
-        }
+        if self.0 & Self::LOG_APPEND_TIME == 0 { TimestampType::CreateTime } else { TimestampType::LogAppendTime }
     }
 
     /// Whether the batch belongs to a transaction.
@@ -112,10 +108,7 @@ impl Attributes {
     /// These attributes with another timestamp type.
     #[must_use]
     pub fn with_timestamp_type(self, timestamp_type: TimestampType) -> Self {
-        self.with_bit(
-            Self::LOG_APPEND_TIME,
-            timestamp_type == TimestampType::LogAppendTime,
-        )
+        self.with_bit(Self::LOG_APPEND_TIME, timestamp_type == TimestampType::LogAppendTime)
     }
 
     /// These attributes with the transactional bit as given.
@@ -137,11 +130,7 @@ impl Attributes {
     }
 
     fn with_bit(self, bit: i16, set: bool) -> Self {
-        if set {
-            Self(self.0 | bit)
-        } else {
-            Self(self.0 & !bit)
-        }
+        if set { Self(self.0 | bit) } else { Self(self.0 & !bit) }
     }
 }
 

@@ -8,10 +8,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::cursor::Cursor;
 use super::error::{DecodeError, EncodeError};
-use super::wire::{
-    compact_array, compact_string, put_compact_array, put_compact_string, put_no_tagged_fields,
-    skip_tagged_fields,
-};
+use super::wire::{compact_array, compact_string, put_compact_array, put_compact_string, put_no_tagged_fields, skip_tagged_fields};
 use crate::types::TimestampMs;
 
 /// A leader tells the voters of its epoch.
@@ -97,9 +94,7 @@ pub struct SnapshotFooter {
 
 impl SnapshotFooter {
     pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
-        let message = Self {
-            version: cursor.i16("snapshot footer version")?,
-        };
+        let message = Self { version: cursor.i16("snapshot footer version")? };
         skip_tagged_fields(cursor)?;
         Ok(message)
     }
@@ -121,10 +116,7 @@ pub struct KRaftVersion {
 
 impl KRaftVersion {
     pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
-        let message = Self {
-            version: cursor.i16("KRaft version record version")?,
-            kraft_version: cursor.i16("KRaft version")?,
-        };
+        let message = Self { version: cursor.i16("KRaft version record version")?, kraft_version: cursor.i16("KRaft version")? };
         skip_tagged_fields(cursor)?;
         Ok(message)
     }
@@ -173,10 +165,7 @@ pub struct VoterEndpoint {
 
 impl KRaftVoters {
     pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
-        let message = Self {
-            version: cursor.i16("voters version")?,
-            voters: compact_array(cursor, "voters", Voter::decode)?,
-        };
+        let message = Self { version: cursor.i16("voters version")?, voters: compact_array(cursor, "voters", Voter::decode)? };
         skip_tagged_fields(cursor)?;
         Ok(message)
     }
@@ -198,21 +187,13 @@ impl Voter {
         let max_supported_version = cursor.i16("maximum KRaft version")?;
         skip_tagged_fields(cursor)?; // of the version range
         skip_tagged_fields(cursor)?; // of the voter
-        Ok(Self {
-            voter_id,
-            directory_id,
-            endpoints,
-            min_supported_version,
-            max_supported_version,
-        })
+        Ok(Self { voter_id, directory_id, endpoints, min_supported_version, max_supported_version })
     }
 
     fn encode(&self, out: &mut BytesMut) -> Result<(), EncodeError> {
         out.put_i32(self.voter_id);
         out.extend_from_slice(&self.directory_id);
-        put_compact_array(out, &self.endpoints, "endpoints", |out, endpoint| {
-            endpoint.encode(out)
-        })?;
+        put_compact_array(out, &self.endpoints, "endpoints", |out, endpoint| endpoint.encode(out))?;
         out.put_i16(self.min_supported_version);
         out.put_i16(self.max_supported_version);
         put_no_tagged_fields(out); // of the version range

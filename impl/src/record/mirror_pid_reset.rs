@@ -51,10 +51,7 @@ impl MirrorPidResetRecord {
     /// When the version is negative or the id is longer than 32767 bytes.
     pub fn encode(&self) -> Result<Bytes, EncodeError> {
         if self.version < 0 {
-            return Err(EncodeError::NegativeVersion {
-                what: "barrier version",
-                version: self.version,
-            });
+            return Err(EncodeError::NegativeVersion { what: "barrier version", version: self.version });
         }
         let mut out = BytesMut::new();
         out.put_i16(self.version);
@@ -84,13 +81,10 @@ impl MirrorPidResetRecord {
     pub(super) fn decode_at(cursor: Cursor<'_>) -> Result<Self, DecodeError> {
         let mut behind_version = cursor.clone();
         decode_version(&mut behind_version)?;
-        let with_id =
-            Self::decode_layout(MirrorPidResetLayout::WithSourceClusterId, cursor.clone());
+        let with_id = Self::decode_layout(MirrorPidResetLayout::WithSourceClusterId, cursor.clone());
         let version_only = Self::decode_layout(MirrorPidResetLayout::VersionOnly, cursor);
         match (with_id, version_only) {
-            (Ok(_), Ok(_)) => Err(DecodeError::AmbiguousMirrorPidReset {
-                position: behind_version.position(),
-            }),
+            (Ok(_), Ok(_)) => Err(DecodeError::AmbiguousMirrorPidReset { position: behind_version.position() }),
             (Ok(record), Err(_)) | (Err(_), Ok(record)) => Ok(record),
             // A first byte of 0 is how the later layout goes on; anything else looks like a length.
             (Err(with_id), Err(version_only)) => match behind_version.i8("tagged fields") {
@@ -100,23 +94,15 @@ impl MirrorPidResetRecord {
         }
     }
 
-    fn decode_layout(
-        layout: MirrorPidResetLayout,
-        mut cursor: Cursor<'_>,
-    ) -> Result<Self, DecodeError> {
+    fn decode_layout(layout: MirrorPidResetLayout, mut cursor: Cursor<'_>) -> Result<Self, DecodeError> {
         let version = decode_version(&mut cursor)?;
         let source_cluster_id = match layout {
-            MirrorPidResetLayout::WithSourceClusterId => {
-                Some(compact_string(&mut cursor, "source cluster id")?)
-            }
+            MirrorPidResetLayout::WithSourceClusterId => Some(compact_string(&mut cursor, "source cluster id")?),
             MirrorPidResetLayout::VersionOnly => None,
         };
         skip_tagged_fields(&mut cursor)?;
         cursor.finish("barrier value")?;
-        Ok(Self {
-            version,
-            source_cluster_id,
-        })
+        Ok(Self { version, source_cluster_id })
     }
 }
 
@@ -124,11 +110,7 @@ fn decode_version(cursor: &mut Cursor<'_>) -> Result<i16, DecodeError> {
     let position = cursor.position();
     let version = cursor.i16("barrier version")?;
     if version < 0 {
-        return Err(DecodeError::NegativeVersion {
-            position,
-            what: "barrier version",
-            version,
-        });
+        return Err(DecodeError::NegativeVersion { position, what: "barrier version", version });
     }
     Ok(version)
 }

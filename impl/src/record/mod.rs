@@ -22,13 +22,10 @@ pub use builder::BatchBuilder;
 pub use control::{ControlRecord, ControlRecordType, EndTxnMarker};
 pub use error::{DecodeError, EncodeError};
 pub use header::{
-    ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES,
-    LOG_OVERHEAD_BYTES, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH, MIN_BATCH_LENGTH_V2,
-    RECORD_COUNT_POSITION, TimestampType,
+    ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_POSITION,
+    MAGIC_V2, MIN_BATCH_LENGTH, MIN_BATCH_LENGTH_V2, RECORD_COUNT_POSITION, TimestampType,
 };
-pub use kraft::{
-    KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint,
-};
+pub use kraft::{KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint};
 pub use mirror_pid_reset::{MirrorPidResetLayout, MirrorPidResetRecord};
 pub use reader::BatchReader;
 pub use record_body::{Header, Record};

@@ -22,11 +22,7 @@ impl BatchReader {
     /// Reads from the beginning of the buffer.
     #[must_use]
     pub fn new(buf: Bytes) -> Self {
-        Self {
-            buf,
-            position: 0,
-            failed: false,
-        }
+        Self { buf, position: 0, failed: false }
     }
 
     /// Byte position in the buffer where the next batch begins, or where reading ended.
@@ -45,9 +41,7 @@ impl Iterator for BatchReader {
         }
         let result = match frame_at(&self.buf, self.position) {
             Ok(Frame::Partial { .. }) => return None,
-            Ok(Frame::Complete { size }) => {
-                RecordBatch::decode_sized(&self.buf, self.position, size)
-            }
+            Ok(Frame::Complete { size }) => RecordBatch::decode_sized(&self.buf, self.position, size),
             Err(error) => Err(error),
         };
         match result {
@@ -82,24 +76,16 @@ pub(super) fn frame_at(buf: &Bytes, at: usize) -> Result<Frame, DecodeError> {
     let mut cursor = Cursor::starting_at(buf, at);
     let available = cursor.remaining();
     if available < LOG_OVERHEAD_BYTES {
-        return Ok(Frame::Partial {
-            needed: LOG_OVERHEAD_BYTES,
-        });
+        return Ok(Frame::Partial { needed: LOG_OVERHEAD_BYTES });
     }
     cursor.i64("base offset")?;
     let position = cursor.position();
     let length = cursor.i32("batch length")?;
     if length < MIN_BATCH_LENGTH {
-        return Err(DecodeError::BatchLengthTooSmall {
-            position,
-            length,
-            minimum: MIN_BATCH_LENGTH,
-        });
+        return Err(DecodeError::BatchLengthTooSmall { position, length, minimum: MIN_BATCH_LENGTH });
     }
     if available <= MAGIC_POSITION {
-        return Ok(Frame::Partial {
-            needed: MAGIC_POSITION + 1,
-        });
+        return Ok(Frame::Partial { needed: MAGIC_POSITION + 1 });
     }
     cursor.i32("partition leader epoch")?;
     let position = cursor.position();
@@ -108,12 +94,6 @@ pub(super) fn frame_at(buf: &Bytes, at: usize) -> Result<Frame, DecodeError> {
         return Err(DecodeError::UnknownMagic { position, magic });
     }
     // The length is positive here; where it exceeds the address space, so does what is needed.
-    let size = usize::try_from(length)
-        .unwrap_or(usize::MAX)
-        .saturating_add(LOG_OVERHEAD_BYTES);
-    if size > available {
-        Ok(Frame::Partial { needed: size })
-    } else {
-        Ok(Frame::Complete { size })
-    }
+    let size = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(LOG_OVERHEAD_BYTES);
+    if size > available { Ok(Frame::Partial { needed: size }) } else { Ok(Frame::Complete { size }) }
 }

@@ -68,32 +68,16 @@ impl<'a> RawRecord<'a> {
         skip_headers(&mut body)?;
         if body.remaining() > 0 {
             let consumed = length - body.remaining();
-            return Err(DecodeError::RecordLengthMismatch {
-                position,
-                declared: length,
-                consumed,
-            });
+            return Err(DecodeError::RecordLengthMismatch { position, declared: length, consumed });
         }
-        Ok(Self {
-            timestamp_delta,
-            offset_delta,
-            key,
-            value,
-            headers,
-            position,
-        })
+        Ok(Self { timestamp_delta, offset_delta, key, value, headers, position })
     }
 
     /// Resolves offset and timestamp by the batch's header. A timestamp wraps as in Java: a delete horizon as base is
     /// any distance away.
     pub(super) fn into_record(mut self, header: &BatchHeader) -> Result<Record, DecodeError> {
         let timestamp = match header.attributes.timestamp_type() {
-            TimestampType::CreateTime => TimestampMs(
-                header
-                    .base_timestamp
-                    .get()
-                    .wrapping_add(self.timestamp_delta),
-            ),
+            TimestampType::CreateTime => TimestampMs(header.base_timestamp.get().wrapping_add(self.timestamp_delta)),
             TimestampType::LogAppendTime => header.max_timestamp,
         };
         Ok(Record {
@@ -112,12 +96,7 @@ fn header_count(cursor: &mut Cursor<'_>) -> Result<usize, DecodeError> {
     let count = cursor.length("header count")?;
     let available = cursor.remaining();
     if count > available {
-        return Err(DecodeError::CountExceedsBytes {
-            position,
-            what: "header count",
-            count,
-            available,
-        });
+        return Err(DecodeError::CountExceedsBytes { position, what: "header count", count, available });
     }
     Ok(count)
 }
@@ -139,9 +118,7 @@ fn decode_headers(cursor: &mut Cursor<'_>) -> Result<Vec<Header>, DecodeError> {
     let mut headers = Vec::new();
     for _ in 0..header_count(cursor)? {
         let key = header_key(cursor)?.into_bytes();
-        let value = cursor
-            .nullable_part("header value")?
-            .map(Cursor::into_bytes);
+        let value = cursor.nullable_part("header value")?.map(Cursor::into_bytes);
         headers.push(Header { key, value });
     }
     Ok(headers)
@@ -149,12 +126,7 @@ fn decode_headers(cursor: &mut Cursor<'_>) -> Result<Vec<Header>, DecodeError> {
 
 impl Record {
     /// Writes the record with its offset and timestamp relative to the batch's.
-    pub(super) fn encode(
-        &self,
-        out: &mut BytesMut,
-        timestamp_delta: i64,
-        offset_delta: i32,
-    ) -> Result<(), EncodeError> {
+    pub(super) fn encode(&self, out: &mut BytesMut, timestamp_delta: i64, offset_delta: i32) -> Result<(), EncodeError> {
         let mut body = BytesMut::new();
         body.put_i8(0); // attributes: none are defined
         write_varlong(&mut body, timestamp_delta);
@@ -172,11 +144,7 @@ impl Record {
     }
 }
 
-fn put_nullable(
-    out: &mut BytesMut,
-    bytes: Option<&Bytes>,
-    what: &'static str,
-) -> Result<(), EncodeError> {
+fn put_nullable(out: &mut BytesMut, bytes: Option<&Bytes>, what: &'static str) -> Result<(), EncodeError> {
     match bytes {
         Some(bytes) => {
             write_varint(out, length(bytes.len(), what)?);
@@ -189,9 +157,5 @@ fn put_nullable(
 
 /// A length as the 32-bit number that the format has for it.
 pub(super) fn length(length: usize, what: &'static str) -> Result<i32, EncodeError> {
-    i32::try_from(length).map_err(|_| EncodeError::TooLong {
-        what,
-        length,
-        maximum: i32::MAX as usize,
-    })
+    i32::try_from(length).map_err(|_| EncodeError::TooLong { what, length, maximum: i32::MAX as usize })
 }

@@ -8,37 +8,19 @@ impl RecordBatch {
     /// The batch at another base offset. The CRC does not cover it.
     #[must_use]
     pub fn with_base_offset(&self, base_offset: Offset) -> Self {
-        Self::assemble(
-            BatchHeader {
-                base_offset,
-                ..*self.header()
-            },
-            self.records_bytes(),
-        )
+        Self::assemble(BatchHeader { base_offset, ..*self.header() }, self.records_bytes())
     }
 
     /// The batch with another leader epoch. The CRC does not cover it.
     #[must_use]
     pub fn with_leader_epoch(&self, partition_leader_epoch: LeaderEpoch) -> Self {
-        Self::assemble(
-            BatchHeader {
-                partition_leader_epoch,
-                ..*self.header()
-            },
-            self.records_bytes(),
-        )
+        Self::assemble(BatchHeader { partition_leader_epoch, ..*self.header() }, self.records_bytes())
     }
 
     /// The batch under another producer id, with the CRC that belongs to it.
     #[must_use]
     pub fn with_producer_id(&self, producer_id: ProducerId) -> Self {
-        Self::assemble_with_crc(
-            BatchHeader {
-                producer_id,
-                ..*self.header()
-            },
-            self.records_bytes(),
-        )
+        Self::assemble_with_crc(BatchHeader { producer_id, ..*self.header() }, self.records_bytes())
     }
 
     /// What is left of a batch when compaction has removed all its records

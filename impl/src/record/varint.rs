@@ -54,21 +54,14 @@ pub fn read_varlong(bytes: &[u8]) -> Result<(i64, usize), VarintError> {
     for (index, &byte) in bytes.iter().take(MAX_VARLONG_BYTES).enumerate() {
         raw |= u64::from(byte & 0x7f) << (7 * index);
         if byte & 0x80 == 0 {
-            return Ok((
-                (raw >> 1).cast_signed() ^ -(raw & 1).cast_signed(),
-                index + 1,
-            ));
+            return Ok(((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed(), index + 1));
         }
     }
     Err(unfinished(bytes, MAX_VARLONG_BYTES))
 }
 
 fn unfinished(bytes: &[u8], max_bytes: usize) -> VarintError {
-    if bytes.len() < max_bytes {
-        VarintError::UnexpectedEnd
-    } else {
-        VarintError::TooLong
-    }
+    if bytes.len() < max_bytes { VarintError::UnexpectedEnd } else { VarintError::TooLong }
 }
 
 /// Writes an unsigned 32-bit integer in the fewest bytes.
@@ -78,10 +71,7 @@ pub fn write_unsigned_varint(out: &mut impl BufMut, value: u32) {
 
 /// Writes a zigzag 32-bit integer in the fewest bytes.
 pub fn write_varint(out: &mut impl BufMut, value: i32) {
-    write_groups(
-        out,
-        u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()),
-    );
+    write_groups(out, u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()));
 }
 
 /// Writes a zigzag 64-bit integer in the fewest bytes.
@@ -149,20 +139,14 @@ mod tests {
 
     #[test]
     fn the_high_nibble_of_the_fifth_byte_is_dropped() {
-        assert_eq!(
-            read_unsigned_varint(&[0xff, 0xff, 0xff, 0xff, 0x7f]),
-            Ok((u32::MAX, 5))
-        );
+        assert_eq!(read_unsigned_varint(&[0xff, 0xff, 0xff, 0xff, 0x7f]), Ok((u32::MAX, 5)));
         assert_eq!(read_varint(&[0x80, 0x80, 0x80, 0x80, 0x70]), Ok((0, 5)));
     }
 
     #[test]
     fn a_further_byte_than_the_maximum_is_an_error() {
         assert_eq!(read_varint(&[0x80; 5]), Err(VarintError::TooLong));
-        assert_eq!(
-            read_varint(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00]),
-            Err(VarintError::TooLong)
-        );
+        assert_eq!(read_varint(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00]), Err(VarintError::TooLong));
         assert_eq!(read_varlong(&[0x80; 10]), Err(VarintError::TooLong));
         // The tenth byte holds bit 63 alone; its other bits are dropped.
         let mut ten = [0x80; 10];

@@ -57,12 +57,7 @@ pub const NAMED: &[NamedDesign] = &[
     NamedDesign {
         name: "negate-once-barrier",
         about: "negate-once, and a barrier on stop clears negative ids (the older text)",
-        design: Design {
-            barrier: Barrier::OnStop,
-            clears: Clears::NegativeIds,
-            propagated: Propagated::Inert,
-            ..NEGATE_ONCE
-        },
+        design: Design { barrier: Barrier::OnStop, clears: Clears::NegativeIds, propagated: Propagated::Inert, ..NEGATE_ONCE },
     },
     NamedDesign {
         name: "raw-barrier-inert",

@@ -17,10 +17,7 @@ impl Vector {
         let digits: Vec<u8> = (self.header.bytes().chain(self.records.bytes()))
             .map(|digit| char::from(digit).to_digit(16).expect("a hexadecimal digit") as u8)
             .collect();
-        let bytes: Bytes = digits
-            .chunks(2)
-            .map(|pair| pair[0] << 4 | pair[1])
-            .collect();
+        let bytes: Bytes = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
         assert_eq!(bytes.len(), self.size, "{}", self.name);
         bytes
     }
