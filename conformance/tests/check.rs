@@ -1,5 +1,7 @@
 //! `cleanslate check` as a program: verdicts, exit codes, output for machines, caps, errors of one line.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use std::process::{Command, Output};
 
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! The invariants of ARCHITECTURE.md, held against the repository itself.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

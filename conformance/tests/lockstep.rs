@@ -1,5 +1,7 @@
 //! Lockstep at small bounds: edges covered / edges reachable is 100 %, for every design, and for designs with one choice changed.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use cleanslate_conformance::lockstep::{Coverage, lockstep};
 use cleanslate_model::bounds::Bounds;
 use cleanslate_model::design::{Design, NAMED};

@@ -2,6 +2,8 @@
 //!
 //! `UPDATE=1 cargo test --release -p cleanslate-conformance --test stories` writes the files again.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use std::path::Path;
 use std::process::Command;
 

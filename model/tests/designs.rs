@@ -1,5 +1,7 @@
 //! Designs, topologies and bounds by name; errors name what there is.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use cleanslate_model::bounds::Bounds;
 use cleanslate_model::design::{Design, NAMED};
 use cleanslate_model::topology::{TOPOLOGIES, Topology};

@@ -1,5 +1,7 @@
 //! A search that a limit has cut says so, and which limit it was.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use cleanslate_model::bounds::Bounds;
 use cleanslate_model::design::Design;
 use cleanslate_model::scenario::Scenario;

@@ -1,5 +1,7 @@
 //! The search of this crate and stateright's own checker agree: on the number of states, on what is found, and on shortest lengths.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use std::collections::BTreeMap;
 
 use cleanslate_model::bounds::Bounds;

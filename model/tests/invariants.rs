@@ -1,5 +1,7 @@
 //! Facts about the model itself that its reductions and shortcuts rest on.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 

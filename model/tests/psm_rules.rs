@@ -5,6 +5,8 @@
 //! barrier whose source is A; `cut2` truncates to 2; `crash` kills and recovers. What must come out is the state in the notation of the
 //! stories, or the error of the last operation.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use cleanslate_model::batch::{Batch, Kind};
 use cleanslate_model::design::Design;
 use cleanslate_model::effect::Outcome;

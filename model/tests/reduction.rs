@@ -1,5 +1,7 @@
 //! RED-1, RED-2: the reduced search and the search of every interleaving see the same violations and the same witnesses.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
+
 use std::collections::BTreeSet;
 
 use cleanslate_model::bounds::Bounds;
