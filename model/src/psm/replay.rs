@@ -6,6 +6,7 @@ use crate::barrier::{Barriers, Place};
 use crate::batch::Log;
 use crate::design::Applier;
 use crate::ids::Offset;
+use crate::truth::Ghost;
 
 /// A producer snapshot: the entries, each with at most its newest batch (PSM-9; Kafka: `NNN.snapshot`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,8 +24,16 @@ fn take(psm: &Psm, offset: Offset) -> Snapshot {
     Snapshot { offset, entries }
 }
 
-fn load(snapshot: &Snapshot) -> Psm {
+fn load(snapshot: &Snapshot, log: &Log) -> Psm {
     let mut psm = Psm { entries: snapshot.entries.clone(), ongoing: Vec::new() };
+    let below = log.get(..snapshot.offset.index()).unwrap_or_default();
+    for entry in &mut psm.entries {
+        let cached = entry.window.as_slice().iter().map(|c| c.offset);
+        let oldest_shown = cached.chain(entry.txn_first_offset).min();
+        if let Some(contributors) = Ghost::shown(below, entry.id, oldest_shown) {
+            entry.contributors = contributors;
+        }
+    }
     for entry in &snapshot.entries {
         if let Some(first_offset) = entry.txn_first_offset {
             psm.start(Ongoing { first_offset, id: entry.id });
@@ -49,7 +58,7 @@ pub fn recover(log: &Log, barriers: &Barriers) -> (Psm, Snapshots) {
         return (psm, Vec::new());
     }
     let snapshot = take(&psm, Offset::end_of(log.len()));
-    (load(&snapshot), vec![snapshot])
+    (load(&snapshot, log), vec![snapshot])
 }
 
 /// The state after the log was cut at `end`: the newest snapshot that is left, and the records above it in one call (PSM-10; Kafka:
@@ -57,7 +66,7 @@ pub fn recover(log: &Log, barriers: &Barriers) -> (Psm, Snapshots) {
 pub fn truncate(psm: &mut Psm, snapshots: &mut Snapshots, log: &Log, end: Offset, barriers: &Barriers) {
     let was_empty = psm.entries.is_empty();
     snapshots.retain(|s| s.offset <= end && s.offset > Offset(0));
-    let (loaded, from) = snapshots.last().map_or((Psm::default(), Offset(0)), |s| (load(s), s.offset));
+    let (loaded, from) = snapshots.last().map_or((Psm::default(), Offset(0)), |s| (load(s, log), s.offset));
     *psm = loaded;
     if end > from && !was_empty {
         let mut pending = Pending::default();

@@ -1,7 +1,8 @@
 //! The facts that are sealed in ghosts.
 
 use super::Ghost;
-use crate::ids::{Cluster, Offset};
+use crate::batch::{Batch, Kind};
+use crate::ids::{Cluster, Offset, ProducerId};
 
 /// A real producer, by its number in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,19 @@ impl Ghost<Contributors> {
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(Contributors { writers: self.0.writers | other.0.writers, oldest: self.0.oldest.min(other.0.oldest) })
+    }
+
+    /// The contributors of an entry that was loaded from a snapshot, as far as the entry still shows them: the batches of its id from the
+    /// newest barrier below the oldest offset that it shows. What lies before that barrier left nothing in the entry that could be told
+    /// from what came after. None if no batch of the id is left.
+    #[must_use]
+    pub fn shown(log: &[Batch], id: ProducerId, oldest_shown: Option<Offset>) -> Option<Self> {
+        let of_id = |b: &Batch| b.producer_id == id && !matches!(b.kind, Kind::Barrier { .. });
+        let shown = oldest_shown.map(Offset::index).or_else(|| log.iter().rposition(of_id))?;
+        let barrier = log.iter().take(shown).rposition(|b| matches!(b.kind, Kind::Barrier { .. }));
+        let from = barrier.map_or(0, |b| b + 1);
+        let own = log.iter().enumerate().skip(from).filter(|(_, b)| of_id(b));
+        own.map(|(i, b)| Self::first(&b.author, Offset::end_of(i))).reduce(Self::with)
     }
 
     pub(super) const fn writer_count(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! The judgements: state and ground truth in, yes or no out.
 
 use super::{Author, Ghost, Stint};
-use crate::batch::{Batch, Kind, Log, log_end};
+use crate::batch::{Batch, Kind, Log};
 use crate::ids::{Cluster, Offset, ProducerId};
 use crate::psm::Psm;
 
@@ -49,12 +49,13 @@ pub fn writable_psm_empty(psm: &Psm, stint: &Ghost<Stint>) -> bool {
 /// CLEAN-2: between the last inherited and the first local batch of a writable partition lies the barrier of its own stop.
 #[must_use]
 pub fn barrier_before_local(log: &Log, stint: &Ghost<Stint>, cluster: Cluster) -> bool {
+    let is_barrier = |b: &Batch| matches!(b.kind, Kind::Barrier { .. });
     stint.0.is_none_or(|start| {
-        let has_local = log_end(log) > start;
-        let inherited = log.get(..start.index()).unwrap_or_default();
-        let own_barrier_last =
-            inherited.last().is_some_and(|b| matches!(b.kind, Kind::Barrier { .. }) && b.author.0.cluster == cluster);
-        !has_local || inherited.is_empty() || own_barrier_last
+        let Some(first_local) = log.iter().skip(start.index()).position(|b| !is_barrier(b)) else { return true };
+        let before = log.get(..start.index() + first_local).unwrap_or_default();
+        let nothing_inherited = before.iter().all(is_barrier);
+        let own_barrier_last = before.iter().rev().take_while(|b| is_barrier(b)).any(|b| b.author.0.cluster == cluster);
+        nothing_inherited || own_barrier_last
     })
 }
 
