@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod cli;
+pub mod conform;
 pub mod from_model;
 pub mod ledger;
 pub mod lockstep;

@@ -27,6 +27,8 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Read trace files and run them
     Trace(TraceArgs),
+    /// Hold an implementation against the model and against traces
+    Conform(ConformArgs),
 }
 
 /// The arguments of `cleanslate check`.
@@ -125,6 +127,26 @@ pub struct ExploreArgs {
     /// Where the Explorer listens
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
     pub listen: SocketAddr,
+}
+
+/// The arguments of `cleanslate conform`.
+///
+/// Without `--traces`, every transition that the model can take within the bounds is taken on the target. With it, every trace file of
+/// the directory is run.
+#[derive(Debug, Args)]
+pub struct ConformArgs {
+    /// The implementation
+    #[arg(long, value_enum, default_value_t)]
+    pub target: TargetArg,
+    /// Run the trace files (*.json) of this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub traces: Option<PathBuf>,
+    /// The bounds of the model, as for `check`
+    #[arg(long, value_name = "BOUNDS", default_value = "small", conflicts_with = "traces")]
+    pub bounds: String,
+    /// Print one summary line of JSON instead of the cases
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `cleanslate trace`.

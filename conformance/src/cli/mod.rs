@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod check;
+pub mod conform;
 pub mod explore;
 pub mod list;
 pub mod output;
@@ -16,7 +17,7 @@ use crate::replay::ReplayError;
 use crate::target::TargetError;
 use crate::trace::TraceError;
 
-pub use args::{CheckArgs, Cli, Command, Engine, ExploreArgs, ListArgs, Listing, TraceArgs, TraceCommand};
+pub use args::{CheckArgs, Cli, Command, ConformArgs, Engine, ExploreArgs, ListArgs, Listing, TraceArgs, TraceCommand};
 
 /// Everything is as expected.
 pub const EXIT_EXPECTED: u8 = 0;
