@@ -6,6 +6,7 @@ pub mod conform;
 pub mod from_model;
 pub mod ledger;
 pub mod lockstep;
+pub mod parallel;
 pub mod replay;
 pub mod requirements;
 pub mod target;

@@ -3,8 +3,6 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::output::print;
@@ -13,6 +11,8 @@ use crate::check::{
     Caps, CounterexampleError, ExpectedTable, Job, JobReport, Plan, Verdict, json_summary, json_verdict, resident_bytes, run_job,
     story_of, table, tsv,
 };
+
+use crate::parallel;
 
 type JobResult = Result<JobReport, CounterexampleError>;
 
@@ -55,30 +55,16 @@ fn caps(args: &CheckArgs) -> Result<Caps, CliError> {
     Ok(caps)
 }
 
-/// Runs the jobs on all cores. Results come in the order of the jobs, whatever order they finish in.
+/// Runs the jobs on all cores, telling a person who waits how far they are.
 fn run_all(jobs: &[Job], engine: Engine, caps: &Caps, dir: &Path) -> Vec<JobResult> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, JobResult)>> = Mutex::new(Vec::new());
-    let progress = std::io::stderr().is_terminal();
-    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(jobs.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some((index, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, jobs.get(i)?))) {
-                    let result = run_job(job, engine, caps, dir);
-                    let Ok(mut done) = done.lock() else { return };
-                    done.push((index, result));
-                    if progress {
-                        let _ =
-                            writeln!(std::io::stderr(), "[{}/{}] {} in {}", done.len(), jobs.len(), job.design, job.topology.name);
-                    }
-                }
-            });
+    let watched = std::io::stderr().is_terminal();
+    let finished = |count: usize, job: &Job| {
+        if watched {
+            // A closed stderr must not stop the work.
+            let _ = writeln!(std::io::stderr(), "[{count}/{}] {} in {}", jobs.len(), job.design, job.topology.name);
         }
-    });
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
+    };
+    parallel::map(jobs, |job| run_job(job, engine, caps, dir), finished)
 }
 
 fn write_expected(args: &CheckArgs, path: &Path, caps: &Caps, dir: &Path) -> Result<ExitCode, CliError> {

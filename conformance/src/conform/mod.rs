@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use cleanslate_model::bounds::Bounds;
-use cleanslate_model::design::NAMED;
+use cleanslate_model::design::{NAMED, NamedDesign};
 use cleanslate_model::scenario::Scenario;
-use cleanslate_model::topology::TOPOLOGIES;
+use cleanslate_model::topology::{TOPOLOGIES, Topology};
 use serde_json::{Value, json};
 
 use crate::lockstep::{Coverage, lockstep};
+use crate::parallel;
 use crate::replay::{ReplayError, replay};
 use crate::target::{Target, TargetError};
 use crate::trace::TraceError;
@@ -88,20 +89,25 @@ impl Conformance {
     /// # Errors
     /// The text of a bounds error.
     pub fn lockstep(&mut self, bounds: &str) -> Result<(), String> {
+        let mut scenarios = Vec::new();
         for topology in TOPOLOGIES {
             let bounds = Bounds::parse(bounds, topology).map_err(|e| e.to_string())?;
-            for named in NAMED {
-                let scenario = Scenario::new(named.design, topology, bounds);
-                let outcome = match lockstep(&scenario, named.name) {
-                    Ok(Coverage { edges_reachable, edges_covered, .. }) => {
-                        self.edges_reachable += edges_reachable;
-                        self.edges_covered += edges_covered;
-                        Outcome::Passed
-                    }
-                    Err(parting) => Outcome::Failed(parting.to_string()),
-                };
-                self.cases.push(Case { name: format!("{} in {}, every transition", named.name, topology.name), outcome });
-            }
+            scenarios.extend(NAMED.iter().map(|named| (named, topology, bounds)));
+        }
+        let take = |(named, topology, bounds): &(&NamedDesign, &'static Topology, Bounds)| {
+            lockstep(&Scenario::new(named.design, topology, *bounds), named.name)
+        };
+        let results = parallel::map(&scenarios, take, |_, _| ());
+        for ((named, topology, _), result) in scenarios.iter().zip(results) {
+            let outcome = match result {
+                Ok(Coverage { edges_reachable, edges_covered, .. }) => {
+                    self.edges_reachable += edges_reachable;
+                    self.edges_covered += edges_covered;
+                    Outcome::Passed
+                }
+                Err(parting) => Outcome::Failed(parting.to_string()),
+            };
+            self.cases.push(Case { name: format!("{} in {}, every transition", named.name, topology.name), outcome });
         }
         Ok(())
     }
