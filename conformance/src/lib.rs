@@ -1,5 +1,6 @@
 //! Holds the model against the log, and both against other implementations.
 
+pub mod adapter;
 pub mod check;
 pub mod cli;
 pub mod conform;

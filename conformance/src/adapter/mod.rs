@@ -1,6 +1,6 @@
 //! Implementations in a process of their own, driven by the protocol of `specs/adapter-protocol.md`.
 //!
-//! * [`message`]: requests, replies and states as types, read strictly.
+//! * [`message`], [`reply`], [`state`]: what is sent and what comes, as types that are read strictly.
 //! * [`launch`]: how an adapter is started.
 //! * [`client`]: the conversation: hello, pipelined requests, time-outs.
 //! * [`error`]: what an adapter can do wrong, diagnosed in one line.
@@ -13,11 +13,13 @@ pub mod hex;
 pub mod launch;
 pub mod message;
 mod process;
+pub mod reply;
 pub mod state;
 
 pub use client::Adapter;
 pub use error::{AdapterError, Trouble};
 pub use hex::Hex;
 pub use launch::Launch;
-pub use message::{Answer, Config, Failure, FailureKind, Operation, Reply};
+pub use message::{Config, Operation};
+pub use reply::{Answer, Failure, FailureKind, Reply};
 pub use state::State;

@@ -1,0 +1,251 @@
+//! The conversation with an adapter.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::error::{AdapterError, Trouble};
+use super::launch::Launch;
+use super::message::{MAX_LINE_BYTES, Operation, PROTOCOL, REQUIRED};
+use super::process::{Output, Process, one_line};
+use super::reply::{Answer, FailureKind, Greeting, Reply, ReplyLine};
+use super::state::State;
+
+/// Bytes of a bad line that are shown.
+const EXCERPT_BYTES: usize = 120;
+
+/// A request whose reply is due.
+struct Pending {
+    id: u64,
+    operation: &'static str,
+    state: bool,
+    leaves_open: bool,
+}
+
+/// An adapter that has said hello. After an error it is dead, and every further call returns that error again.
+pub struct Adapter {
+    process: Process,
+    time_out: Duration,
+    next_id: u64,
+    pending: VecDeque<Pending>,
+    greeting: Greeting,
+    operations: BTreeSet<String>,
+    features: BTreeSet<String>,
+    dead: Option<AdapterError>,
+}
+
+impl Adapter {
+    /// Starts the process and shakes hands with it.
+    ///
+    /// # Errors
+    /// When it does not start, does not answer in time, speaks another protocol, or lacks an operation that every adapter must have.
+    pub fn start(launch: &Launch) -> Result<Self, AdapterError> {
+        let greeting = Greeting {
+            protocol: PROTOCOL,
+            name: String::new(),
+            version: String::new(),
+            build: None,
+            operations: vec!["hello".to_owned()],
+            features: Vec::new(),
+        };
+        let mut adapter = Self {
+            process: Process::start(launch)?,
+            time_out: launch.time_out,
+            next_id: 1,
+            pending: VecDeque::new(),
+            operations: greeting.operations.iter().cloned().collect(),
+            features: BTreeSet::new(),
+            greeting,
+            dead: None,
+        };
+        let runner = format!("cleanslate {}", env!("CARGO_PKG_VERSION"));
+        let reply = adapter.call(&Operation::Hello { protocol: PROTOCOL, runner }, false)?;
+        let wrong = match reply.outcome {
+            Ok(Answer::Hello(greeting)) => match check(&greeting) {
+                Ok(()) => {
+                    adapter.operations = greeting.operations.iter().cloned().collect();
+                    adapter.features = greeting.features.iter().cloned().collect();
+                    adapter.greeting = greeting;
+                    return Ok(adapter);
+                }
+                Err(why) => why,
+            },
+            Ok(_) => "it is answered by something else".to_owned(),
+            Err(failure) => format!("{}: {}", failure.name, one_line(failure.message.as_bytes())),
+        };
+        Err(adapter.die(Trouble::Hello(wrong), false))
+    }
+
+    /// Who the adapter says that it is.
+    #[must_use]
+    pub fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    /// True if the adapter lists the operation of this name.
+    #[must_use]
+    pub fn knows(&self, operation: &str) -> bool {
+        self.operations.contains(operation)
+    }
+
+    /// True if the adapter lists the feature.
+    #[must_use]
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.contains(feature)
+    }
+
+    /// Sends a request without waiting; replies come from [`Self::receive`] in the order of the requests. What has not been read by the
+    /// adapter is held in memory. `state` asks for the state of the log that the operation is on.
+    ///
+    /// # Errors
+    /// When the adapter is dead, does not list the operation, or the request is too long. The latter two leave it alive.
+    pub fn send(&mut self, operation: &Operation, state: bool) -> Result<(), AdapterError> {
+        self.alive()?;
+        let name = operation.name();
+        if !self.knows(name) {
+            return Err(AdapterError::new(Trouble::NotListed(format!("the operation {name}"))));
+        }
+        let id = self.next_id;
+        let state_field = state && !matches!(operation, Operation::State { .. });
+        let line = operation.to_line(id, state_field).map_err(|e| {
+            AdapterError::new(Trouble::Start { program: name.to_owned(), why: format!("the request cannot be written: {e}") })
+        })?;
+        if line.len() > MAX_LINE_BYTES {
+            return Err(AdapterError::new(Trouble::LongRequest { bytes: line.len() }));
+        }
+        self.next_id += 1;
+        let state = state || matches!(operation, Operation::State { .. });
+        self.pending.push_back(Pending { id, operation: name, state, leaves_open: operation.leaves_open() });
+        self.process.send(line);
+        Ok(())
+    }
+
+    /// The reply to the oldest request that has not been answered; none if there is no such request.
+    ///
+    /// # Errors
+    /// When the adapter misbehaves; see [`Trouble`].
+    pub fn receive(&mut self) -> Result<Option<Reply>, AdapterError> {
+        self.alive()?;
+        let Some(due) = self.pending.pop_front() else { return Ok(None) };
+        let (id, operation) = (due.id, due.operation);
+        let line = match self.process.next(self.time_out) {
+            Ok(Some(Output::Line(line))) => line,
+            Ok(Some(Output::TooLong(start))) => {
+                return Err(self.die(Trouble::LongLine { limit: MAX_LINE_BYTES, excerpt: excerpt(&start) }, false));
+            }
+            Ok(Some(Output::Cut(start))) => return Err(self.die(Trouble::CutLine { excerpt: excerpt(&start) }, true)),
+            Ok(None) => return Err(self.die(Trouble::Ended { operation, id }, true)),
+            Err(_) => return Err(self.die(Trouble::TimeOut { operation, id, within: self.time_out }, false)),
+        };
+        self.read(&due, &line).map(Some).map_err(|trouble| self.die(trouble, false))
+    }
+
+    /// Sends one request and waits for its reply.
+    ///
+    /// # Errors
+    /// As [`Self::send`] and [`Self::receive`]; also when earlier requests have not been answered yet.
+    pub fn call(&mut self, operation: &Operation, state: bool) -> Result<Reply, AdapterError> {
+        self.send(operation, state)?;
+        while self.pending.len() > 1 {
+            self.receive()?;
+        }
+        let (operation, id) = (operation.name(), self.next_id);
+        self.receive()?.ok_or_else(|| AdapterError::new(Trouble::Ended { operation, id }))
+    }
+
+    /// Says goodbye and waits for the end of the process.
+    ///
+    /// # Errors
+    /// When the adapter misbehaves, prints more than its replies, or does not exit with status 0 in time.
+    pub fn finish(mut self) -> Result<(), AdapterError> {
+        self.call(&Operation::Bye {}, false)?;
+        self.process.close_input();
+        let deadline = Instant::now() + self.time_out;
+        match self.process.next(self.time_out) {
+            Ok(None) => {}
+            Ok(Some(Output::Line(line) | Output::TooLong(line) | Output::Cut(line))) => {
+                return Err(self.die(Trouble::Unasked { excerpt: excerpt(&line) }, false));
+            }
+            Err(_) => return Err(self.die(Trouble::Lingers { within: self.time_out }, false)),
+        }
+        match self.process.wait(deadline.saturating_duration_since(Instant::now())) {
+            Some(status) if status.success() => Ok(()),
+            _ => Err(self.die(Trouble::Lingers { within: self.time_out }, true)),
+        }
+    }
+
+    fn alive(&self) -> Result<(), AdapterError> {
+        self.dead.clone().map_or(Ok(()), Err)
+    }
+
+    fn die(&mut self, trouble: Trouble, ended: bool) -> AdapterError {
+        let error = self.process.diagnose(trouble, ended);
+        self.dead = Some(error.clone());
+        error
+    }
+
+    /// Reads a reply line and holds it against what was asked and what the adapter said of itself.
+    fn read(&self, due: &Pending, line: &[u8]) -> Result<Reply, Trouble> {
+        let (id, operation) = (due.id, due.operation);
+        let garbage = |why: String| Trouble::Garbage { operation, id, excerpt: excerpt(line), why };
+        let text = std::str::from_utf8(line).map_err(|e| garbage(e.to_string()))?;
+        let reply: ReplyLine<'_> = serde_json::from_str(text).map_err(|e| garbage(e.to_string()))?;
+        if reply.id != Some(id) || reply.op.as_deref() != Some(operation) {
+            return Err(Trouble::WrongReply {
+                operation,
+                id,
+                found_operation: reply.op.map_or_else(|| "null".to_owned(), |op| one_line(op.as_bytes())),
+                found_id: reply.id.map_or_else(|| "null".to_owned(), |id| id.to_string()),
+            });
+        }
+        let outcome = match (reply.ok, reply.error) {
+            (Some(ok), None) => Ok(Answer::read(operation, ok.get()).map_err(|e| garbage(e.to_string()))?),
+            (None, Some(failure)) => Err(failure),
+            _ => return Err(garbage("expected either ok or error".to_owned())),
+        };
+        if let Err(failure) = &outcome
+            && failure.kind == FailureKind::Protocol
+            && failure.name == "unknown-operation"
+        {
+            let listed = format!("the operation {operation}");
+            return Err(Trouble::Lie { listed, found: "does not know it".to_owned() });
+        }
+        match &reply.state {
+            Some(_) if !due.state => return Err(garbage("nobody asked for the state".to_owned())),
+            None if due.state && due.leaves_open && outcome.is_ok() => return Err(garbage("the state is missing".to_owned())),
+            Some(state) => self.check_features(state)?,
+            None => {}
+        }
+        Ok(Reply { outcome, state: reply.state })
+    }
+
+    fn check_features(&self, state: &State) -> Result<(), Trouble> {
+        for (feature, is_there) in state.featured() {
+            let listed = format!("the feature {feature}");
+            match (self.has(feature), is_there) {
+                (true, false) => return Err(Trouble::Lie { listed, found: "its state is without it".to_owned() }),
+                (false, true) => {
+                    return Err(Trouble::Lie { listed: format!("no {feature}"), found: "its state has it".to_owned() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What every adapter must say in its greeting.
+fn check(greeting: &Greeting) -> Result<(), String> {
+    if greeting.protocol != PROTOCOL {
+        return Err(format!("expected protocol {PROTOCOL}, found {}", greeting.protocol));
+    }
+    match REQUIRED.iter().find(|required| !greeting.operations.iter().any(|listed| listed == *required)) {
+        Some(missing) => Err(format!("the operation {missing} is required of every adapter, and not listed")),
+        None => Ok(()),
+    }
+}
+
+/// The beginning of a line, safe to print.
+fn excerpt(line: &[u8]) -> String {
+    let text = one_line(line.get(..EXCERPT_BYTES).unwrap_or(line));
+    if line.len() > EXCERPT_BYTES { format!("{text:?}...") } else { format!("{text:?}") }
+}
