@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
+use super::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, decompress};
 use super::control::{self, ControlRecord, ControlRecordType};
 use super::cursor::Cursor;
 use super::error::DecodeError;
@@ -221,25 +222,36 @@ impl RecordBatch {
         Err(DecodeError::CrcMismatch { position: CRC_POSITION, stored, computed })
     }
 
-    /// All records. Keys, values and headers share the batch's bytes.
+    /// All records. Keys, values and headers share the batch's bytes, or those that it was decompressed to, of which
+    /// there are at most [`DEFAULT_MAX_DECOMPRESSED_BYTES`].
     ///
     /// # Errors
-    /// When the records are compressed, are not what the header's count says, or are malformed.
+    /// When the records do not decompress within the bound, are not what the header's count says, or are malformed.
     pub fn records(&self) -> Result<Vec<Record>, DecodeError> {
-        let Some((count, mut cursor)) = self.records_cursor()? else {
-            return Ok(Vec::new());
-        };
-        // Grows with what was read: a record takes 7 bytes at least, so the declared count is no reason to allocate.
-        let mut records = Vec::new();
-        for _ in 0..count {
-            records.push(RawRecord::decode(&mut cursor)?.into_record(&self.header)?);
-        }
-        cursor.finish("the last record")?;
-        Ok(records)
+        self.records_within(DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
 
-    /// The declared count, above 0, and a cursor on the first record; `None` when the batch has no records.
-    fn records_cursor(&self) -> Result<Option<(u32, Cursor<'_>)>, DecodeError> {
+    /// As [`RecordBatch::records`], with a bound on what a compressed batch is decompressed to, in bytes.
+    ///
+    /// # Errors
+    /// As [`RecordBatch::records`].
+    pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
+        let Some(payload) = self.payload(max_decompressed_bytes)? else {
+            return Ok(Vec::new());
+        };
+        payload.read(|cursor| {
+            // Grows with what was read: a record takes 7 bytes at least, so the declared count is no reason to allocate.
+            let mut records = Vec::new();
+            for _ in 0..payload.count {
+                records.push(RawRecord::decode(cursor)?.into_record(&self.header)?);
+            }
+            cursor.finish("the last record")?;
+            Ok(records)
+        })
+    }
+
+    /// The encoded records, decompressed; `None` when the batch has no records.
+    fn payload(&self, max_decompressed_bytes: usize) -> Result<Option<Payload>, DecodeError> {
         let count = self.header.record_count;
         // Kafka's order: a batch without records is empty whatever follows the header.
         if count == 0 {
@@ -250,28 +262,35 @@ impl RecordBatch {
         let codec = attributes.compression().ok_or(DecodeError::UnknownCompression { position, codec: attributes.codec_id() })?;
         let count =
             u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount { position: RECORD_COUNT_POSITION, count })?;
-        if codec != Compression::None {
-            return Err(DecodeError::CompressionUnsupported { position, codec });
+        if codec == Compression::None {
+            return Ok(Some(Payload { count, bytes: self.bytes.clone(), start: HEADER_BYTES, compressed: false }));
         }
-        Ok(Some((count, Cursor::starting_at(&self.bytes, HEADER_BYTES))))
+        let bytes =
+            decompress(codec, self.records_bytes(), max_decompressed_bytes).map_err(|error| error.shifted_by(HEADER_BYTES))?;
+        Ok(Some(Payload { count, bytes, start: 0, compressed: true }))
     }
 
-    /// The first record of a control batch; `None` for a data batch and for a batch that has no records.
+    /// Reads the first record of a control batch; `None` for a data batch and for a batch that has no records.
     ///
     /// Only the first record counts (Kafka: `ProducerAppendInfo.append`), and bytes behind it are looked at only when
     /// it is the only one.
-    fn first_control_record(&self) -> Result<Option<RawRecord<'_>>, DecodeError> {
+    fn read_first_control_record<T>(
+        &self,
+        read: impl FnOnce(RawRecord<'_>) -> Result<T, DecodeError>,
+    ) -> Result<Option<T>, DecodeError> {
         if !self.is_control() {
             return Ok(None);
         }
-        let Some((count, mut cursor)) = self.records_cursor()? else {
+        let Some(payload) = self.payload(DEFAULT_MAX_DECOMPRESSED_BYTES).map_err(unreadable_control)? else {
             return Ok(None);
         };
-        let record = RawRecord::decode(&mut cursor)?;
-        if count == 1 {
-            cursor.finish("the last record")?;
-        }
-        Ok(Some(record))
+        payload.read(|cursor| {
+            let record = RawRecord::decode(cursor)?;
+            if payload.count == 1 {
+                cursor.finish("the last record")?;
+            }
+            read(record).map(Some)
+        })
     }
 
     /// The type of the first record of a control batch, from its key alone; `None` for a data batch and for a batch
@@ -280,7 +299,7 @@ impl RecordBatch {
     /// # Errors
     /// When the first record or its key is malformed.
     pub fn control_type(&self) -> Result<Option<ControlRecordType>, DecodeError> {
-        self.first_control_record()?.map(|record| control::decode_key(record.key, record.position)).transpose()
+        self.read_first_control_record(|record| control::decode_key(record.key, record.position))
     }
 
     /// The first record of a control batch; `None` for a data batch and for a batch that has no records.
@@ -288,14 +307,43 @@ impl RecordBatch {
     /// # Errors
     /// When the first record, its key or its value is malformed. A value of an unknown type is not looked at.
     pub fn control_record(&self) -> Result<Option<ControlRecord>, DecodeError> {
-        self.first_control_record()?
-            .map(|record| ControlRecord::decode_parts(record.key, record.value, record.position))
-            .transpose()
+        self.read_first_control_record(|record| ControlRecord::decode_parts(record.key, record.value, record.position))
     }
 
     /// The encoded records: everything behind the header.
     pub(super) fn records_bytes(&self) -> &[u8] {
         self.bytes.get(HEADER_BYTES..).unwrap_or_default()
+    }
+}
+
+/// A control batch that does not decompress has an error of its own: Kafka's `KafkaException` is none of those at which
+/// recovery cuts a log, unlike that of a malformed record.
+fn unreadable_control(error: DecodeError) -> DecodeError {
+    match error {
+        DecodeError::CorruptCompression { codec, .. } | DecodeError::DecompressedTooLarge { codec, .. } => {
+            DecodeError::CompressionUnsupported { position: ATTRIBUTES_POSITION, codec }
+        }
+        other => other,
+    }
+}
+
+/// The records of a batch as bytes, and how many the header says there are.
+struct Payload {
+    /// Above 0.
+    count: u32,
+    bytes: Bytes,
+    /// Position of the first record in the bytes.
+    start: usize,
+    compressed: bool,
+}
+
+impl Payload {
+    /// Reads from the first record on. An error in decompressed bytes says so, as its position is none in the batch.
+    fn read<T>(&self, read: impl FnOnce(&mut Cursor<'_>) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+        read(&mut Cursor::starting_at(&self.bytes, self.start)).map_err(|error| match self.compressed {
+            true => DecodeError::InCompressed { position: HEADER_BYTES, source: Box::new(error) },
+            false => error,
+        })
     }
 }
 

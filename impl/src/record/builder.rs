@@ -3,15 +3,16 @@
 use bytes::{Bytes, BytesMut};
 
 use super::batch::RecordBatch;
+use super::compression::compress;
 use super::control::{ControlRecord, ControlRecordType};
-use super::error::EncodeError;
-use super::header::{Attributes, BatchHeader, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, TimestampType};
+use super::encode_error::EncodeError;
+use super::header::{Attributes, BatchHeader, Compression, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_V2, TimestampType};
 use super::record_body::{Record, length};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
-/// Collects what an uncompressed batch is to contain; [`BatchBuilder::build`] checks it.
+/// Collects what a batch is to contain; [`BatchBuilder::build`] checks it.
 ///
-/// Without further calls, the batch has no leader epoch, no producer and no timestamp, and is neither transactional nor
+/// Without further calls, the batch is not compressed, has no leader epoch, no producer and no timestamp, and is neither transactional nor
 /// a control batch.
 #[derive(Clone, Debug)]
 pub struct BatchBuilder {
@@ -25,6 +26,7 @@ pub struct BatchBuilder {
     timestamp: TimestampMs,
     log_append_time: Option<TimestampMs>,
     delete_horizon: Option<TimestampMs>,
+    compression: Compression,
     last_offset: Option<Offset>,
     records: Vec<Pending>,
 }
@@ -67,6 +69,7 @@ impl BatchBuilder {
             timestamp: TimestampMs::NONE,
             log_append_time: None,
             delete_horizon: None,
+            compression: Compression::None,
             last_offset: None,
             records: Vec::new(),
         }
@@ -120,6 +123,13 @@ impl BatchBuilder {
     #[must_use]
     pub fn delete_horizon(mut self, horizon: TimestampMs) -> Self {
         self.delete_horizon = Some(horizon);
+        self
+    }
+
+    /// Sets the codec of the records.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
         self
     }
 
@@ -179,17 +189,9 @@ impl BatchBuilder {
         check_timestamp(self.delete_horizon.unwrap_or_default(), TimestampMs(0))?;
         let first_timestamp = self.records.first().ok_or(EncodeError::NoRecords)?.timestamp();
         let base_timestamp = self.delete_horizon.unwrap_or(first_timestamp);
-        let mut body = BytesMut::new();
-        let mut previous = None;
-        let mut max_timestamp = TimestampMs::NONE;
-        for pending in &self.records {
-            let record = self.checked_record(pending, previous)?;
-            let timestamp_delta = record.timestamp.get().wrapping_sub(base_timestamp.get());
-            record.encode(&mut body, timestamp_delta, self.offset_delta(record.offset)?)?;
-            previous = Some(record.offset);
-            max_timestamp = max_timestamp.max(record.timestamp);
-        }
+        let (body, max_timestamp) = self.encoded_records(base_timestamp)?;
         let attributes = Attributes::default()
+            .with_compression(self.compression)
             .with_timestamp_type(self.timestamp_type())
             .with_transactional(self.transactional)
             .with_control(self.control)
@@ -210,6 +212,23 @@ impl BatchBuilder {
             record_count: length(self.records.len(), "records")?,
         };
         Ok(RecordBatch::assemble_with_crc(header, &body))
+    }
+
+    /// The records' bytes, compressed when asked for, and the largest of their timestamps.
+    fn encoded_records(&self, base_timestamp: TimestampMs) -> Result<(Bytes, TimestampMs), EncodeError> {
+        let mut body = BytesMut::new();
+        let mut previous = None;
+        let mut max_timestamp = TimestampMs::NONE;
+        for pending in &self.records {
+            let record = self.checked_record(pending, previous)?;
+            let timestamp_delta = record.timestamp.get().wrapping_sub(base_timestamp.get());
+            record.encode(&mut body, timestamp_delta, self.offset_delta(record.offset)?)?;
+            previous = Some(record.offset);
+            max_timestamp = max_timestamp.max(record.timestamp);
+        }
+        let body = body.freeze();
+        let body = if self.compression == Compression::None { body } else { compress(self.compression, &body)? };
+        Ok((body, max_timestamp))
     }
 
     /// Kafka: `MemoryRecordsBuilder.validateProducerState`. Ids below -1 pass, as they do there.

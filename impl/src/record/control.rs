@@ -3,7 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::cursor::Cursor;
-use super::error::{DecodeError, EncodeError};
+use super::encode_error::EncodeError;
+use super::error::DecodeError;
 use super::kraft::{KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, SnapshotHeader};
 use super::mirror_pid_reset::MirrorPidResetRecord;
 use crate::types::CoordinatorEpoch;

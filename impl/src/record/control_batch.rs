@@ -3,7 +3,7 @@
 use super::batch::RecordBatch;
 use super::builder::BatchBuilder;
 use super::control::{ControlRecord, EndTxnMarker};
-use super::error::EncodeError;
+use super::encode_error::EncodeError;
 use super::mirror_pid_reset::MirrorPidResetRecord;
 use crate::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 

@@ -1,4 +1,4 @@
-//! The errors of the record layer.
+//! The errors of reading.
 
 use super::header::Compression;
 
@@ -48,7 +48,7 @@ pub enum DecodeError {
         magic: i8,
     },
     /// The stored checksum differs from the computed one (Kafka: `CorruptRecordException`).
-    #[error("byte {position}: stored CRC-32C is {stored:08x}, the bytes give {computed:08x}")]
+    #[error("byte {position}: stored CRC is {stored:08x}, the bytes give {computed:08x}")]
     CrcMismatch {
         /// First byte of the CRC field.
         position: usize,
@@ -65,8 +65,8 @@ pub enum DecodeError {
         /// The codec bits.
         codec: u8,
     },
-    /// The records are compressed, which this reader does not decode.
-    #[error("byte {position}: records compressed with {codec:?} are not supported here")]
+    /// The records of a control batch do not decompress, or not within the bound. No writer compresses control records.
+    #[error("byte {position}: control records compressed with {codec:?} cannot be read")]
     CompressionUnsupported {
         /// First byte of the attributes.
         position: usize,
@@ -175,6 +175,43 @@ pub enum DecodeError {
         /// First byte after the version.
         position: usize,
     },
+    /// Compressed bytes are not what their codec writes (Kafka: `KafkaException`, "Failed to decompress record stream").
+    #[error("byte {position}: no {codec:?} stream: {why}")]
+    CorruptCompression {
+        /// First byte of the compressed stream.
+        position: usize,
+        /// The codec.
+        codec: Compression,
+        /// What is wrong with the stream.
+        why: &'static str,
+    },
+    /// More bytes come out of a compressed stream than the reader allows. Kafka has no such bound.
+    #[error("byte {position}: more than {max_bytes} bytes come out of the {codec:?} stream")]
+    DecompressedTooLarge {
+        /// First byte of the compressed stream.
+        position: usize,
+        /// The codec.
+        codec: Compression,
+        /// The bound, in bytes.
+        max_bytes: usize,
+    },
+    /// What came out of a compressed stream is malformed; the source counts from the first byte that came out.
+    #[error("compressed from byte {position}: {source}")]
+    InCompressed {
+        /// First byte of the compressed stream.
+        position: usize,
+        /// What is wrong with the decompressed bytes.
+        source: Box<DecodeError>,
+    },
+    /// A compressed set of magic 0 or 1 breaks a rule of its own
+    /// (Kafka: `InvalidRecordException` of `AbstractLegacyRecordBatch`).
+    #[error("byte {position}: legacy record set: {why}")]
+    InvalidLegacy {
+        /// First byte of the wrapper or of the inner record.
+        position: usize,
+        /// The rule that is broken.
+        why: &'static str,
+    },
 }
 
 impl DecodeError {
@@ -199,7 +236,28 @@ impl DecodeError {
             | Self::NegativeVersion { position, .. }
             | Self::StringTooLong { position, .. }
             | Self::InvalidUtf8 { position, .. }
+            | Self::CorruptCompression { position, .. }
+            | Self::DecompressedTooLarge { position, .. }
+            | Self::InCompressed { position, .. }
+            | Self::InvalidLegacy { position, .. }
             | Self::AmbiguousMirrorPidReset { position } => *position,
+        }
+    }
+
+    /// The simple name of the exception class that Kafka throws when it reads such bytes.
+    ///
+    /// [`DecodeError::DecompressedTooLarge`] has no counterpart and goes by the class of a batch that is too large.
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        match self {
+            Self::BatchLengthTooSmall { .. } | Self::UnknownMagic { .. } | Self::CrcMismatch { .. } => "CorruptRecordException",
+            Self::UnknownCompression { .. } => "IllegalArgumentException",
+            Self::CompressionUnsupported { .. } => "UnsupportedCompressionTypeException",
+            Self::CorruptCompression { .. } => "KafkaException",
+            Self::DecompressedTooLarge { .. } => "RecordTooLargeException",
+            Self::Null { .. } => "NullPointerException",
+            Self::InCompressed { source, .. } => source.kafka_class(),
+            _ => "InvalidRecordException",
         }
     }
 
@@ -230,99 +288,11 @@ impl DecodeError {
             | Self::NegativeVersion { position, .. }
             | Self::StringTooLong { position, .. }
             | Self::InvalidUtf8 { position, .. }
+            | Self::CorruptCompression { position, .. }
+            | Self::DecompressedTooLarge { position, .. }
+            | Self::InCompressed { position, .. }
+            | Self::InvalidLegacy { position, .. }
             | Self::AmbiguousMirrorPidReset { position } => position,
         }
     }
-}
-
-/// Why a batch cannot be written. Most rules are those of Kafka's `MemoryRecordsBuilder`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
-    /// A batch without records is never built; compaction's header-only batch is `RecordBatch::empty_header`.
-    #[error("a batch needs at least one record")]
-    NoRecords,
-    /// A transactional batch needs a producer id.
-    #[error("a transactional batch needs a producer id")]
-    TransactionalWithoutProducerId,
-    /// A batch with a producer id needs a producer epoch.
-    #[error("producer id {producer_id} needs a producer epoch")]
-    ProducerIdWithoutEpoch {
-        /// The producer id.
-        producer_id: i64,
-    },
-    /// A data batch with a producer id needs a sequence of 0 or more.
-    #[error("base sequence {base_sequence} of a data batch with a producer id, expected 0 or more")]
-    NegativeSequence {
-        /// The base sequence.
-        base_sequence: i32,
-    },
-    /// Offsets must start at or above the base offset and increase.
-    #[error("record offset {offset}, expected at least {minimum}")]
-    OffsetOutOfOrder {
-        /// The record's offset.
-        offset: i64,
-        /// The smallest offset allowed in its place.
-        minimum: i64,
-    },
-    /// The last offset is below the base offset or below the last record's offset.
-    #[error("last offset {last_offset}, expected at least {minimum}")]
-    LastOffsetTooSmall {
-        /// The last offset that was asked for.
-        last_offset: i64,
-        /// The smallest possible.
-        minimum: i64,
-    },
-    /// The distance from the base offset does not fit 31 bits.
-    #[error("offset {offset} is more than 2147483647 above base offset {base_offset}")]
-    OffsetDeltaTooLarge {
-        /// The offset.
-        offset: i64,
-        /// The batch's base offset.
-        base_offset: i64,
-    },
-    /// A timestamp is negative and not the -1 for "none", or a delete horizon is negative; in milliseconds.
-    #[error("timestamp {timestamp} ms, expected 0 or more (or -1 where there may be none)")]
-    InvalidTimestamp {
-        /// The timestamp in milliseconds.
-        timestamp: i64,
-    },
-    /// A control record was added to a batch that is not marked as control.
-    #[error("a control record in a data batch")]
-    ControlRecordInDataBatch,
-    /// A record without a control record key was added to a control batch.
-    #[error("a record whose key is no control record key in a control batch")]
-    DataRecordInControlBatch,
-    /// An unknown control record type cannot be written.
-    #[error("unknown control record type {type_id}")]
-    UnknownControlType {
-        /// The type id.
-        type_id: i16,
-    },
-    /// An end-transaction marker needs a producer id.
-    #[error("an end-transaction marker needs a producer id")]
-    MarkerWithoutProducerId,
-    /// An end-transaction marker needs a transactional batch.
-    #[error("an end-transaction marker in a batch that is not transactional")]
-    MarkerNotTransactional,
-    /// A leader change message needs a leader epoch.
-    #[error("a leader change message needs a leader epoch")]
-    LeaderChangeWithoutLeaderEpoch,
-    /// A version that no reader accepts.
-    #[error("{what} is {version}, expected 0 or more")]
-    NegativeVersion {
-        /// The field.
-        what: &'static str,
-        /// The version.
-        version: i16,
-    },
-    /// A field or a batch is longer than its length field can say.
-    #[error("{what} has {length} bytes, expected at most {maximum}")]
-    TooLong {
-        /// The field or structure.
-        what: &'static str,
-        /// Its length in bytes (or elements, for an array).
-        length: usize,
-        /// The most that fits.
-        maximum: usize,
-    },
 }

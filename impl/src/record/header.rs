@@ -41,6 +41,33 @@ pub enum Compression {
     Zstd,
 }
 
+impl Compression {
+    /// The codec with this id; `None` for an id that names none (Kafka: `CompressionType.forId`).
+    #[must_use]
+    pub fn from_id(id: u8) -> Option<Self> {
+        match id {
+            0 => Some(Self::None),
+            1 => Some(Self::Gzip),
+            2 => Some(Self::Snappy),
+            3 => Some(Self::Lz4),
+            4 => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The id that stands in the low three bits of a batch's attributes.
+    #[must_use]
+    pub fn id(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Gzip => 1,
+            Self::Snappy => 2,
+            Self::Lz4 => 3,
+            Self::Zstd => 4,
+        }
+    }
+}
+
 /// What the timestamps of a batch mean (Kafka: `TimestampType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimestampType {
@@ -71,14 +98,7 @@ impl Attributes {
     /// The codec; `None` for the ids 5 to 7, which name none.
     #[must_use]
     pub fn compression(self) -> Option<Compression> {
-        match self.codec_id() {
-            0 => Some(Compression::None),
-            1 => Some(Compression::Gzip),
-            2 => Some(Compression::Snappy),
-            3 => Some(Compression::Lz4),
-            4 => Some(Compression::Zstd),
-            _ => None,
-        }
+        Compression::from_id(self.codec_id())
     }
 
     /// What the timestamps mean.
@@ -103,6 +123,12 @@ impl Attributes {
     #[must_use]
     pub fn has_delete_horizon(self) -> bool {
         self.0 & Self::DELETE_HORIZON != 0
+    }
+
+    /// These attributes with another codec.
+    #[must_use]
+    pub fn with_compression(self, codec: Compression) -> Self {
+        Self((self.0 & !Self::CODEC_MASK) | i16::from(codec.id()))
     }
 
     /// These attributes with another timestamp type.

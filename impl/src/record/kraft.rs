@@ -7,7 +7,8 @@
 use bytes::{BufMut, BytesMut};
 
 use super::cursor::Cursor;
-use super::error::{DecodeError, EncodeError};
+use super::encode_error::EncodeError;
+use super::error::DecodeError;
 use super::wire::{compact_array, compact_string, put_compact_array, put_compact_string, put_no_tagged_fields, skip_tagged_fields};
 use crate::types::TimestampMs;
 

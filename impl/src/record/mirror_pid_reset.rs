@@ -14,7 +14,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::cursor::Cursor;
-use super::error::{DecodeError, EncodeError};
+use super::encode_error::EncodeError;
+use super::error::DecodeError;
 use super::wire::{compact_string, put_compact_string, put_no_tagged_fields, skip_tagged_fields};
 
 /// The layouts of the value.

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::cursor::Cursor;
-use super::error::{DecodeError, EncodeError};
+use super::encode_error::EncodeError;
+use super::error::DecodeError;
 use super::header::{BatchHeader, TimestampType};
 use super::varint::{write_varint, write_varlong};
 use crate::types::{Offset, TimestampMs};

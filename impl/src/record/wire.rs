@@ -3,7 +3,8 @@
 use bytes::{BufMut, BytesMut};
 
 use super::cursor::Cursor;
-use super::error::{DecodeError, EncodeError};
+use super::encode_error::EncodeError;
+use super::error::DecodeError;
 use super::varint::write_unsigned_varint;
 
 /// The most bytes of a string (Kafka: the generated message classes).

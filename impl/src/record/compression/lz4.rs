@@ -1,0 +1,154 @@
+//! LZ4 frames as Kafka's `Lz4BlockInputStream` and `Lz4BlockOutputStream` have them.
+//!
+//! Not those of a library: Kafka refuses linked blocks, does not look at the content's checksum, and wrote wrong
+//! checksums of the frame descriptor in sets of magic 0.
+
+use lz4_flex::block::{DecompressError, compress_into, decompress_into, get_maximum_output_size};
+use twox_hash::XxHash32;
+
+use super::{Failure, Output};
+
+const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
+/// Version 1, independent blocks; no checksums, no content size.
+const FLAGS: u8 = 0x60;
+/// Blocks of 64 KiB.
+const BLOCK_DESCRIPTOR: u8 = 0x40;
+/// Input bytes of a block.
+const BLOCK_BYTES: usize = 64 * 1024;
+/// Ends the frame.
+const END_MARK: [u8; 4] = [0; 4];
+/// Set in a block's length when the block is stored as it is.
+const STORED: u32 = 1 << 31;
+/// The most bytes that a byte of a block can become: a run's length grows by 255 for every byte.
+const MAX_EXPANSION: usize = 255;
+
+/// Whether the checksum of the frame descriptor has to be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::record) enum DescriptorChecksum {
+    /// Yes.
+    Verify,
+    /// No: a set of magic 0.
+    Ignore,
+}
+
+/// A frame; `None` when the library finds its output too small, which it was given at its own word.
+pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&[FLAGS, BLOCK_DESCRIPTOR, descriptor_checksum(&[FLAGS, BLOCK_DESCRIPTOR])]);
+    let mut scratch = vec![0; get_maximum_output_size(BLOCK_BYTES)];
+    for block in bytes.chunks(BLOCK_BYTES) {
+        let written = compress_into(block, &mut scratch).ok()?;
+        let (length_flag, stored) = if written < block.len() { (0, scratch.get(..written)?) } else { (STORED, block) };
+        out.extend_from_slice(&(u32::try_from(stored.len()).ok()? | length_flag).to_le_bytes());
+        out.extend_from_slice(stored);
+    }
+    out.extend_from_slice(&END_MARK);
+    Some(out)
+}
+
+/// Reads one frame; what follows its end mark is not looked at.
+pub(super) fn decompress(bytes: &[u8], out: &mut Output, checksum: DescriptorChecksum) -> Result<(), Failure> {
+    let mut input = Input(bytes);
+    let frame = Frame::read(&mut input, checksum)?;
+    loop {
+        let header = input.u32_le()?;
+        let length = usize::try_from(header & !STORED).unwrap_or(usize::MAX);
+        if length == 0 {
+            return Ok(());
+        }
+        if length > frame.max_block_bytes {
+            return Err(Failure::Corrupt("a block exceeds the frame's block size"));
+        }
+        let block = input.take(length)?;
+        if frame.block_checksums && input.u32_le()? != XxHash32::oneshot(0, block) {
+            return Err(Failure::Corrupt("a block's checksum is wrong"));
+        }
+        if header & STORED == 0 { decode_block(block, frame.max_block_bytes, out)? } else { out.push(block)? }
+    }
+}
+
+fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Result<(), Failure> {
+    // Zeroing what a block cannot fill would let tiny blocks cost much time.
+    let possible = max_block_bytes.min(block.len().saturating_mul(MAX_EXPANSION));
+    let space = possible.min(out.room());
+    match out.fill(space, |space| decompress_into(block, space))? {
+        Ok(()) => Ok(()),
+        Err(DecompressError::OutputTooSmall { .. }) if space < possible => Err(Failure::TooLarge),
+        Err(_) => Err(Failure::Corrupt("a block is damaged")),
+    }
+}
+
+/// What a frame's header says of its blocks.
+struct Frame {
+    max_block_bytes: usize,
+    block_checksums: bool,
+}
+
+impl Frame {
+    fn read(input: &mut Input<'_>, checksum: DescriptorChecksum) -> Result<Self, Failure> {
+        if input.take(MAGIC.len())? != MAGIC {
+            return Err(Failure::Corrupt("it does not begin with the magic of a frame"));
+        }
+        let descriptor = input.0;
+        let (flags, blocks) = (input.u8()?, input.u8()?);
+        check_flags(flags)?;
+        let max_block_bytes = max_block_bytes(blocks)?;
+        let content_size = if flags & 0x08 == 0 { 0 } else { 8 };
+        input.take(content_size)?;
+        let covered = descriptor.get(..2 + content_size).unwrap_or_default();
+        if input.u8()? != descriptor_checksum(covered) && checksum == DescriptorChecksum::Verify {
+            return Err(Failure::Corrupt("the checksum of the frame descriptor is wrong"));
+        }
+        Ok(Self { max_block_bytes, block_checksums: flags & 0x10 != 0 })
+    }
+}
+
+fn check_flags(flags: u8) -> Result<(), Failure> {
+    if flags & 0x03 != 0 {
+        return Err(Failure::Corrupt("reserved flags are set"));
+    }
+    if flags & 0x20 == 0 {
+        return Err(Failure::Corrupt("its blocks depend on each other"));
+    }
+    if flags >> 6 != 1 {
+        return Err(Failure::Corrupt("its version is not 1"));
+    }
+    Ok(())
+}
+
+/// 64 KiB, 256 KiB, 1 MiB or 4 MiB (Kafka: `Lz4BlockOutputStream.BD`).
+fn max_block_bytes(descriptor: u8) -> Result<usize, Failure> {
+    if descriptor & 0x8f != 0 {
+        return Err(Failure::Corrupt("reserved bits of the block descriptor are set"));
+    }
+    match descriptor >> 4 {
+        size @ 4..=7 => Ok(1 << (2 * u32::from(size) + 8)),
+        _ => Err(Failure::Corrupt("the block size is none of 4 to 7")),
+    }
+}
+
+fn descriptor_checksum(descriptor: &[u8]) -> u8 {
+    let [_, second, ..] = XxHash32::oneshot(0, descriptor).to_le_bytes();
+    second
+}
+
+/// What is left of the input.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Failure> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Failure::Corrupt("the frame is cut"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, Failure> {
+        self.take(1).map(|byte| byte.first().copied().unwrap_or_default())
+    }
+
+    fn u32_le(&mut self) -> Result<u32, Failure> {
+        let bytes = self.take(4)?;
+        Ok(bytes.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
+    }
+}

@@ -1,0 +1,298 @@
+//! Record sets of the formats before magic 2, for reading (Kafka: `AbstractLegacyRecordBatch`, `LegacyRecord`).
+//!
+//! An entry is a single record, or a compressed set: a wrapper whose value is a compressed stream of entries.
+
+use bytes::Bytes;
+
+use super::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, DescriptorChecksum, decompress_checking};
+use super::cursor::Cursor;
+use super::error::DecodeError;
+use super::header::{Attributes, Compression, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MIN_BATCH_LENGTH, TimestampType};
+use super::reader::{Frame, frame_at};
+use super::record_body::Record;
+use crate::types::{Offset, TimestampMs};
+
+/// The smallest size field of an entry with magic 1, in bytes (Kafka: `LegacyRecord.RECORD_OVERHEAD_V1`).
+pub const MIN_BATCH_LENGTH_V1: i32 = 22;
+/// Position of the CRC in an entry; the part that it covers begins at the magic.
+pub const LEGACY_CRC_POSITION: usize = 12;
+
+const MAGIC_V0: i8 = 0;
+const MAGIC_V1: i8 = 1;
+
+/// Exactly one entry of magic 0 or 1: a record or a compressed set of records.
+///
+/// The size and the magic are checked when it is made, the CRC by [`LegacyBatch::ensure_valid`], the records by
+/// [`LegacyBatch::records`]. It has no producer, no leader epoch, no sequence and no control records. Cloning shares the
+/// bytes. Positions in errors count from the entry's first byte.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LegacyBatch {
+    bytes: Bytes,
+    offset: Offset,
+    stored_crc: u32,
+    magic: i8,
+    attributes: Attributes,
+    timestamp: TimestampMs,
+    /// Position of the length of the key, behind the fields above.
+    key_position: usize,
+}
+
+/// A record of magic 0 or 1 with its offset and timestamp resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LegacyRecord {
+    /// Position in the partition log.
+    pub offset: Offset,
+    /// Milliseconds; -1 in magic 0, and the wrapper's for every record of a set with append time.
+    pub timestamp: TimestampMs,
+    /// What the timestamp means; `None` in magic 0, which has none.
+    pub timestamp_type: Option<TimestampType>,
+    /// 0 or 1; a record in a set need not have the magic of its wrapper.
+    pub magic: i8,
+    /// The key; `None` is null.
+    pub key: Option<Bytes>,
+    /// The value; `None` is null.
+    pub value: Option<Bytes>,
+    /// The CRC-32 that is stored with the record.
+    pub stored_crc: u32,
+    /// The CRC-32 of the record's bytes from the magic to the end.
+    pub computed_crc: u32,
+}
+
+impl LegacyRecord {
+    /// Checks the CRC. Kafka reads records of a compressed set without doing so; only `LogValidator` does.
+    ///
+    /// # Errors
+    /// [`DecodeError::CrcMismatch`] when the stored CRC is not the computed one; its position is that in the entry.
+    pub fn ensure_valid(&self) -> Result<(), DecodeError> {
+        check_crc(self.stored_crc, self.computed_crc)
+    }
+
+    /// The record as one of magic 2, without headers.
+    #[must_use]
+    pub fn into_record(self) -> Record {
+        let Self { offset, timestamp, key, value, .. } = self;
+        Record { offset, timestamp, key, value, headers: Vec::new() }
+    }
+}
+
+impl LegacyBatch {
+    /// Reads the entry that begins at byte `at` of a buffer; returns it and the position behind it.
+    ///
+    /// # Errors
+    /// When the buffer does not hold the whole entry, the size is too small, or the magic is neither 0 nor 1.
+    pub fn decode(buf: &Bytes, at: usize) -> Result<(Self, usize), DecodeError> {
+        match frame_at(buf, at)? {
+            Frame::Complete { size } => Self::decode_sized(buf, at, size),
+            Frame::Partial { needed } => {
+                let position = at.min(buf.len());
+                let available = buf.len() - position;
+                Err(DecodeError::UnexpectedEnd { position, what: "batch", needed, available })
+            }
+        }
+    }
+
+    /// Reads the entry of `size` bytes that begins at byte `at`.
+    pub(super) fn decode_sized(buf: &Bytes, at: usize, size: usize) -> Result<(Self, usize), DecodeError> {
+        let mut cursor = Cursor::starting_at(buf, at);
+        let start = cursor.position();
+        let bytes = cursor.take(size, "batch")?;
+        let batch = Self::read(bytes).map_err(|error| error.shifted_by(start))?;
+        Ok((batch, cursor.position()))
+    }
+
+    fn read(bytes: Bytes) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::new(&bytes);
+        let offset = Offset(cursor.i64("offset")?);
+        let length_position = cursor.position();
+        let length = cursor.i32("record size")?;
+        let stored_crc = cursor.u32("crc")?;
+        let magic = cursor.i8("magic")?;
+        let attributes = Attributes(i16::from(cursor.i8("attributes")?));
+        let minimum = match magic {
+            MAGIC_V0 => MIN_BATCH_LENGTH,
+            MAGIC_V1 => MIN_BATCH_LENGTH_V1,
+            _ => return Err(DecodeError::UnsupportedMagic { position: MAGIC_POSITION, magic }),
+        };
+        if length < minimum {
+            return Err(DecodeError::BatchLengthTooSmall { position: length_position, length, minimum });
+        }
+        let timestamp = if magic == MAGIC_V0 { TimestampMs::NONE } else { TimestampMs(cursor.i64("timestamp")?) };
+        let key_position = cursor.position();
+        Ok(Self { offset, stored_crc, magic, attributes, timestamp, key_position, bytes })
+    }
+
+    /// All bytes of the entry.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Size of the entry in bytes, offset and size field included.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The entry's offset, which is that of the last record.
+    #[must_use]
+    pub fn last_offset(&self) -> Offset {
+        self.offset
+    }
+
+    /// 0 or 1.
+    #[must_use]
+    pub fn magic(&self) -> i8 {
+        self.magic
+    }
+
+    /// The codec; `None` for an id that names none.
+    #[must_use]
+    pub fn compression(&self) -> Option<Compression> {
+        self.attributes.compression()
+    }
+
+    /// The entry's timestamp in milliseconds, which for a set is the largest of its records'; -1 in magic 0.
+    #[must_use]
+    pub fn max_timestamp(&self) -> TimestampMs {
+        self.timestamp
+    }
+
+    /// What the timestamps mean; `None` in magic 0.
+    #[must_use]
+    pub fn timestamp_type(&self) -> Option<TimestampType> {
+        (self.magic == MAGIC_V1).then(|| self.attributes.timestamp_type())
+    }
+
+    /// The CRC-32 that is stored with the entry.
+    #[must_use]
+    pub fn stored_crc(&self) -> u32 {
+        self.stored_crc
+    }
+
+    /// The CRC-32 (IEEE) of the bytes from the magic to the end.
+    #[must_use]
+    pub fn computed_crc(&self) -> u32 {
+        crc32fast::hash(self.bytes.get(MAGIC_POSITION..).unwrap_or_default())
+    }
+
+    /// Checks the entry's CRC (Kafka: `LegacyRecord.ensureValid`).
+    ///
+    /// # Errors
+    /// [`DecodeError::CrcMismatch`] when the stored CRC is not the computed one.
+    pub fn ensure_valid(&self) -> Result<(), DecodeError> {
+        check_crc(self.stored_crc, self.computed_crc())
+    }
+
+    /// The records: the entry's own, or those of the set, of which at most [`DEFAULT_MAX_DECOMPRESSED_BYTES`] come out.
+    ///
+    /// # Errors
+    /// When the set does not decompress within the bound, has no records, or its entries are malformed or compressed.
+    pub fn records(&self) -> Result<Vec<LegacyRecord>, DecodeError> {
+        self.records_within(DEFAULT_MAX_DECOMPRESSED_BYTES)
+    }
+
+    /// As [`LegacyBatch::records`], with a bound on what a set is decompressed to, in bytes.
+    ///
+    /// # Errors
+    /// As [`LegacyBatch::records`].
+    pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<LegacyRecord>, DecodeError> {
+        match self.codec()? {
+            Compression::None => Ok(vec![self.own_record()?]),
+            codec => self.set(codec, max_decompressed_bytes),
+        }
+    }
+
+    fn codec(&self) -> Result<Compression, DecodeError> {
+        let position = MAGIC_POSITION + 1;
+        self.compression().ok_or(DecodeError::UnknownCompression { position, codec: self.attributes.codec_id() })
+    }
+
+    /// Key and value. Bytes behind the value are ignored, as in Kafka.
+    fn key_and_value(&self) -> Result<(Option<Cursor<'_>>, Option<Cursor<'_>>), DecodeError> {
+        let mut cursor = Cursor::starting_at(&self.bytes, self.key_position);
+        Ok((sized_part(&mut cursor, "record key")?, sized_part(&mut cursor, "record value")?))
+    }
+
+    fn own_record(&self) -> Result<LegacyRecord, DecodeError> {
+        let (key, value) = self.key_and_value()?;
+        Ok(LegacyRecord {
+            offset: self.offset,
+            timestamp: self.timestamp,
+            timestamp_type: self.timestamp_type(),
+            magic: self.magic,
+            key: key.map(Cursor::into_bytes),
+            value: value.map(Cursor::into_bytes),
+            stored_crc: self.stored_crc,
+            computed_crc: self.computed_crc(),
+        })
+    }
+
+    /// Kafka: `AbstractLegacyRecordBatch.DeepRecordsIterator`.
+    fn set(&self, codec: Compression, max_decompressed_bytes: usize) -> Result<Vec<LegacyRecord>, DecodeError> {
+        let invalid = |why| DecodeError::InvalidLegacy { position: LOG_OVERHEAD_BYTES, why };
+        if codec == Compression::Zstd {
+            return Err(invalid("zstd is younger than this format"));
+        }
+        let (_, value) = self.key_and_value()?;
+        let value = value.ok_or_else(|| invalid("a compressed set has a null value"))?;
+        let position = value.position();
+        let checksum = if self.magic == MAGIC_V0 { DescriptorChecksum::Ignore } else { DescriptorChecksum::Verify };
+        let inner = decompress_checking(codec, &value.into_bytes(), max_decompressed_bytes, checksum)
+            .map_err(|error| error.shifted_by(position))?;
+        let mut records =
+            inner_records(&inner).map_err(|source| DecodeError::InCompressed { position, source: Box::new(source) })?;
+        let last_inner = records.last().ok_or_else(|| invalid("a compressed set has no records"))?.offset;
+        let base = self.base_of_set(last_inner).ok_or_else(|| invalid("the set's offset is below its last record's"))?;
+        for record in &mut records {
+            record.offset = Offset(record.offset.get().wrapping_add(base));
+            if record.magic == MAGIC_V1 {
+                record.timestamp_type = self.timestamp_type();
+                if record.timestamp_type == Some(TimestampType::LogAppendTime) {
+                    record.timestamp = self.timestamp;
+                }
+            }
+        }
+        Ok(records)
+    }
+
+    /// What to add to the offsets of a set's records: those of magic 0 are absolute, those of magic 1 relative so that
+    /// the last is the wrapper's. `None` when that would put them below 0.
+    fn base_of_set(&self, last_inner: Offset) -> Option<i64> {
+        // An offset of 0 comes from producers that did not set it (Kafka: old versions of librdkafka).
+        if self.magic == MAGIC_V0 || self.offset == Offset(0) {
+            return Some(0);
+        }
+        (self.offset >= last_inner).then(|| self.offset.get().wrapping_sub(last_inner.get()))
+    }
+}
+
+/// The entries of a set, with their offsets as stored. An entry that the stream holds only in part ends it without an
+/// error, as in Kafka's `DataLogInputStream`.
+fn inner_records(bytes: &Bytes) -> Result<Vec<LegacyRecord>, DecodeError> {
+    let mut records = Vec::new();
+    let mut position = 0;
+    while let Frame::Complete { size } = frame_at(bytes, position)? {
+        let (entry, next) = LegacyBatch::decode_sized(bytes, position, size)?;
+        if entry.codec().map_err(|error| error.shifted_by(position))? != Compression::None {
+            return Err(DecodeError::InvalidLegacy { position, why: "a record of a compressed set is compressed" });
+        }
+        records.push(entry.own_record().map_err(|error| error.shifted_by(position))?);
+        position = next;
+    }
+    Ok(records)
+}
+
+/// A length of 4 bytes and that many bytes; any negative length is null (Kafka: `Utils.sizeDelimited`).
+fn sized_part<'a>(cursor: &mut Cursor<'a>, what: &'static str) -> Result<Option<Cursor<'a>>, DecodeError> {
+    match usize::try_from(cursor.i32(what)?) {
+        Ok(length) => cursor.split(length, what).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+fn check_crc(stored: u32, computed: u32) -> Result<(), DecodeError> {
+    if stored == computed {
+        return Ok(());
+    }
+    Err(DecodeError::CrcMismatch { position: LEGACY_CRC_POSITION, stored, computed })
+}
