@@ -236,6 +236,17 @@ impl RecordBatch {
     /// # Errors
     /// As [`RecordBatch::records`].
     pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
+        self.decoded_records(max_decompressed_bytes, false)
+    }
+
+    /// As [`RecordBatch::records_within`], but of compressed records, the length fields are not held against the fields
+    /// (Kafka: `DefaultRecordBatch.skipKeyValueIterator`).
+    pub(super) fn skimmed_records(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
+        let compressed = self.attributes().compression() != Some(Compression::None);
+        self.decoded_records(max_decompressed_bytes, compressed)
+    }
+
+    fn decoded_records(&self, max_decompressed_bytes: usize, skim: bool) -> Result<Vec<Record>, DecodeError> {
         let Some(payload) = self.payload(max_decompressed_bytes)? else {
             return Ok(Vec::new());
         };
@@ -243,7 +254,8 @@ impl RecordBatch {
             // Grows with what was read: a record takes 7 bytes at least, so the declared count is no reason to allocate.
             let mut records = Vec::new();
             for _ in 0..payload.count {
-                records.push(RawRecord::decode(cursor)?.into_record(&self.header)?);
+                let record = if skim { RawRecord::skim(cursor)? } else { RawRecord::decode(cursor)? };
+                records.push(record.into_record(&self.header)?);
             }
             cursor.finish("the last record")?;
             Ok(records)

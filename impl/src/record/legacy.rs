@@ -145,6 +145,12 @@ impl LegacyBatch {
         self.magic
     }
 
+    /// The attributes as stored: codec, and timestamp type in magic 1. The other bits have no meaning.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes {
+        self.attributes
+    }
+
     /// The codec; `None` for an id that names none.
     #[must_use]
     pub fn compression(&self) -> Option<Compression> {
@@ -271,7 +277,7 @@ impl LegacyBatch {
 fn inner_records(bytes: &Bytes) -> Result<Vec<LegacyRecord>, DecodeError> {
     let mut records = Vec::new();
     let mut position = 0;
-    while let Frame::Complete { size } = frame_at(bytes, position)? {
+    while let Some(size) = inner_entry_size(bytes, position)? {
         let (entry, next) = LegacyBatch::decode_sized(bytes, position, size)?;
         if entry.codec().map_err(|error| error.shifted_by(position))? != Compression::None {
             return Err(DecodeError::InvalidLegacy { position, why: "a record of a compressed set is compressed" });
@@ -280,6 +286,23 @@ fn inner_records(bytes: &Bytes) -> Result<Vec<LegacyRecord>, DecodeError> {
         position = next;
     }
     Ok(records)
+}
+
+/// Size of the inner entry at `position`, in bytes; `None` when it is not there whole. Unlike in a log, the magic does not
+/// count before that.
+fn inner_entry_size(bytes: &Bytes, position: usize) -> Result<Option<usize>, DecodeError> {
+    let mut cursor = Cursor::starting_at(bytes, position);
+    if cursor.remaining() < LOG_OVERHEAD_BYTES {
+        return Ok(None);
+    }
+    cursor.i64("offset")?;
+    let position = cursor.position();
+    let length = cursor.i32("record size")?;
+    if length < MIN_BATCH_LENGTH {
+        return Err(DecodeError::BatchLengthTooSmall { position, length, minimum: MIN_BATCH_LENGTH });
+    }
+    let size = usize::try_from(length).unwrap_or(usize::MAX);
+    Ok((size <= cursor.remaining()).then(|| size.saturating_add(LOG_OVERHEAD_BYTES)))
 }
 
 /// A length of 4 bytes and that many bytes; any negative length is null (Kafka: `Utils.sizeDelimited`).

@@ -4,6 +4,8 @@
 //! it decompresses, of the bound that the caller or [`DEFAULT_MAX_DECOMPRESSED_BYTES`] sets.
 
 mod any_batch;
+mod assign;
+mod assign_error;
 mod batch;
 mod builder;
 mod compression;
@@ -23,6 +25,8 @@ pub mod varint;
 mod wire;
 
 pub use any_batch::{AnyBatch, AnyBatchReader};
+pub use assign::{AssignRules, Assigned, assign_offsets};
+pub use assign_error::{AssignError, RecordError, RecordFault};
 pub use batch::RecordBatch;
 pub use builder::BatchBuilder;
 pub use compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, compress, decompress};

@@ -60,17 +60,30 @@ impl<'a> RawRecord<'a> {
         let length = cursor.length("record length")?;
         let position = cursor.position();
         let mut body = cursor.split(length, "record")?;
+        let record = Self::fields(&mut body)?;
+        if body.remaining() > 0 {
+            let consumed = length - body.remaining();
+            return Err(DecodeError::RecordLengthMismatch { position, declared: length, consumed });
+        }
+        Ok(record)
+    }
+
+    /// Reads a record without regard to its length field and moves behind its fields
+    /// (Kafka: `DefaultRecord.readPartiallyFrom`, which a leader uses for a compressed batch that it need not change).
+    pub(super) fn skim(cursor: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        cursor.varint("record length")?;
+        Self::fields(cursor)
+    }
+
+    fn fields(body: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let position = body.position();
         body.i8("record attributes")?; // no bit has a meaning: ignored
         let timestamp_delta = body.varlong("timestamp delta")?;
         let offset_delta = body.varint("offset delta")?;
         let key = body.nullable_part("record key")?;
         let value = body.nullable_part("record value")?;
         let headers = body.clone();
-        skip_headers(&mut body)?;
-        if body.remaining() > 0 {
-            let consumed = length - body.remaining();
-            return Err(DecodeError::RecordLengthMismatch { position, declared: length, consumed });
-        }
+        skip_headers(body)?;
         Ok(Self { timestamp_delta, offset_delta, key, value, headers, position })
     }
 

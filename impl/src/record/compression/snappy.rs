@@ -35,12 +35,13 @@ pub(super) fn decompress(bytes: &[u8], out: &mut Output) -> Result<(), Failure> 
     let Some(mut rest) = after_header(bytes)? else {
         return block(bytes, out);
     };
-    while !rest.is_empty() {
-        if let Some(after) = after_header(rest)? {
+    // Fewer bytes than a chunk's length end the stream, and so does what begins like a header but is none.
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        if MAGIC.starts_with(length) {
+            let Some(after) = after_header(rest)? else { break };
             rest = after;
             continue;
         }
-        let (length, after) = rest.split_first_chunk::<4>().ok_or(Failure::Corrupt("a chunk's length is cut"))?;
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
         let (chunk, after) = after.split_at_checked(length).ok_or(Failure::Corrupt("a chunk is cut"))?;
         block(chunk, out)?;
