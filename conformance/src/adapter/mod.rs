@@ -15,11 +15,13 @@ pub mod message;
 mod process;
 pub mod reply;
 pub mod state;
+mod strict;
 
 pub use client::Adapter;
 pub use error::{AdapterError, Trouble};
 pub use hex::Hex;
 pub use launch::Launch;
 pub use message::{Config, Operation};
-pub use reply::{Answer, Failure, FailureKind, Reply};
+pub use reply::{Answer, Failure, FailureKind, Reply, ReplyLine};
 pub use state::State;
+pub use strict::{CODES, FEATURES};
