@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::hex::Hex;
 use super::state::State;
 use super::strict::{
-    CODES, Object, count, digest, features, line, lines, objects, offset, operations, optional_count, optional_objects,
-    optional_offset, present, present_line, present_object, required, size,
+    CODES, Object, count, digest, features, line, lines, objects, offset, operations, optional_count, optional_id,
+    optional_objects, optional_offset, present, present_line, present_object, required, size,
 };
 
 /// A reply: what came out, and the state if it was asked for.
@@ -233,7 +233,7 @@ pub enum FailureKind {
 #[serde(deny_unknown_fields)]
 pub struct ReplyLine<'a> {
     /// The request that is answered; none if its line could not be read.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_id")]
     pub id: Option<u64>,
     /// The operation of that request.
     #[serde(deserialize_with = "required")]

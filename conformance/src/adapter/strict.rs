@@ -104,6 +104,11 @@ pub(super) fn optional_count<'de, D: Deserializer<'de>>(deserializer: D) -> Resu
     Option::deserialize(deserializer)?.map(|found| within(found, "a 31-bit number", 0, u32::MAX >> 1)).transpose()
 }
 
+/// The id of a request or null; an error when the field is left out.
+pub(super) fn optional_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Option::deserialize(deserializer)?.map(|found| within(found, "a 63-bit number", 0, u64::MAX >> 1)).transpose()
+}
+
 /// The size of a file.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     within(u64::deserialize(deserializer)?, "a 63-bit number", 0, u64::MAX >> 1)
