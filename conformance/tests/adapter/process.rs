@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cleanslate_conformance::adapter::{Adapter, Trouble};
+use cleanslate_conformance::adapter::{Adapter, Operation, Trouble};
 
 use crate::toy::{PATIENT, SOON, assert_one_line, create, greeted, reset, told, toy, trouble, trouble_of};
 
@@ -79,7 +79,7 @@ fn stdin_that_nobody_reads() {
     let mut adapter = Adapter::start(&toy("greet; exec sleep 600", SOON)).unwrap();
     let log = "A".repeat(1 << 20);
     for _ in 0..20 {
-        adapter.send(&cleanslate_conformance::adapter::Operation::Drop { log: log.clone() }, false).unwrap();
+        adapter.send(&Operation::Drop { log: log.clone() }, false).unwrap();
     }
     let error = adapter.receive().unwrap_err();
     assert_eq!(*error.trouble, Trouble::TimeOut { operation: "drop", id: 2, within: SOON });
