@@ -12,6 +12,8 @@ use super::state::State;
 
 /// Bytes of a bad line that are shown.
 const EXCERPT_BYTES: usize = 120;
+/// Characters of a message that are shown.
+const MESSAGE_CHARS: usize = 200;
 
 /// A request whose reply is due.
 struct Pending {
@@ -70,7 +72,7 @@ impl Adapter {
                 Err(why) => why,
             },
             Ok(_) => "it is answered by something else".to_owned(),
-            Err(failure) => format!("{}: {}", failure.name, one_line(failure.message.as_bytes())),
+            Err(failure) => shorten(&format!("{}: {}", failure.name, failure.message)),
         };
         Err(adapter.die(Trouble::Hello(wrong), false))
     }
@@ -105,15 +107,17 @@ impl Adapter {
             return Err(AdapterError::new(Trouble::NotListed(format!("the operation {name}"))));
         }
         let id = self.next_id;
-        let state_field = state && !matches!(operation, Operation::State { .. });
-        let line = operation.to_line(id, state_field).map_err(|e| {
-            AdapterError::new(Trouble::Start { program: name.to_owned(), why: format!("the request cannot be written: {e}") })
-        })?;
-        if line.len() > MAX_LINE_BYTES {
-            return Err(AdapterError::new(Trouble::LongRequest { bytes: line.len() }));
+        let is_state = matches!(operation, Operation::State { .. });
+        let asked = state && operation.is_on_a_log();
+        let line = operation
+            .to_line(id, asked && !is_state)
+            .map_err(|e| AdapterError::new(Trouble::Request { operation: name, why: shorten(&e.to_string()) }))?;
+        let bytes = line.len().saturating_sub(1);
+        if bytes > MAX_LINE_BYTES {
+            return Err(AdapterError::new(Trouble::LongRequest { bytes }));
         }
         self.next_id += 1;
-        let state = state || matches!(operation, Operation::State { .. });
+        let state = asked || is_state;
         self.pending.push_back(Pending { id, operation: name, state, leaves_open: operation.leaves_open() });
         self.process.send(line);
         Ok(())
@@ -139,10 +143,10 @@ impl Adapter {
         self.read(&due, &line).map(Some).map_err(|trouble| self.die(trouble, false))
     }
 
-    /// Sends one request and waits for its reply.
+    /// Sends one request and waits for its reply. Replies to earlier requests that have not been received are read, and lost.
     ///
     /// # Errors
-    /// As [`Self::send`] and [`Self::receive`]; also when earlier requests have not been answered yet.
+    /// As [`Self::send`] and [`Self::receive`].
     pub fn call(&mut self, operation: &Operation, state: bool) -> Result<Reply, AdapterError> {
         self.send(operation, state)?;
         while self.pending.len() > 1 {
@@ -157,19 +161,26 @@ impl Adapter {
     /// # Errors
     /// When the adapter misbehaves, prints more than its replies, or does not exit with status 0 in time.
     pub fn finish(mut self) -> Result<(), AdapterError> {
-        self.call(&Operation::Bye {}, false)?;
+        if let Err(failure) = self.call(&Operation::Bye {}, false)?.outcome {
+            let why = shorten(&format!("{}: {}", failure.name, failure.message));
+            return Err(self.die(Trouble::Bye(why), false));
+        }
         self.process.close_input();
-        let deadline = Instant::now() + self.time_out;
+        let began = Instant::now();
         match self.process.next(self.time_out) {
             Ok(None) => {}
             Ok(Some(Output::Line(line) | Output::TooLong(line) | Output::Cut(line))) => {
                 return Err(self.die(Trouble::Unasked { excerpt: excerpt(&line) }, false));
             }
-            Err(_) => return Err(self.die(Trouble::Lingers { within: self.time_out }, false)),
+            Err(_) => {
+                let ended = self.process.wait(Duration::ZERO).is_some_and(|status| status.success());
+                let trouble = if ended { Trouble::LeftBehind } else { Trouble::Lingers { within: self.time_out } };
+                return Err(self.die(trouble, false));
+            }
         }
-        match self.process.wait(deadline.saturating_duration_since(Instant::now())) {
+        match self.process.wait(self.time_out.saturating_sub(began.elapsed())) {
             Some(status) if status.success() => Ok(()),
-            _ => Err(self.die(Trouble::Lingers { within: self.time_out }, true)),
+            _ => Err(self.die(Trouble::Lingers { within: self.time_out }, false)),
         }
     }
 
@@ -186,36 +197,35 @@ impl Adapter {
     /// Reads a reply line and holds it against what was asked and what the adapter said of itself.
     fn read(&self, due: &Pending, line: &[u8]) -> Result<Reply, Trouble> {
         let (id, operation) = (due.id, due.operation);
-        let garbage = |why: String| Trouble::Garbage { operation, id, excerpt: excerpt(line), why };
-        let text = std::str::from_utf8(line).map_err(|e| garbage(e.to_string()))?;
-        let reply: ReplyLine<'_> = serde_json::from_str(text).map_err(|e| garbage(e.to_string()))?;
+        let garbage = |why: String| Trouble::Garbage { operation, id, excerpt: excerpt(line), why: shorten(&why) };
+        let reply = ReplyLine::parse(line).map_err(garbage)?;
         if reply.id != Some(id) || reply.op.as_deref() != Some(operation) {
             return Err(Trouble::WrongReply {
                 operation,
                 id,
-                found_operation: reply.op.map_or_else(|| "null".to_owned(), |op| one_line(op.as_bytes())),
+                found_operation: reply.op.map_or_else(|| "null".to_owned(), |op| shorten(&op)),
                 found_id: reply.id.map_or_else(|| "null".to_owned(), |id| id.to_string()),
+                excerpt: excerpt(line),
             });
         }
-        let outcome = match (reply.ok, reply.error) {
-            (Some(ok), None) => Ok(Answer::read(operation, ok.get()).map_err(|e| garbage(e.to_string()))?),
-            (None, Some(failure)) => Err(failure),
-            _ => return Err(garbage("expected either ok or error".to_owned())),
-        };
-        if let Err(failure) = &outcome
+        let reply = reply.read().map_err(garbage)?;
+        if let Err(failure) = &reply.outcome
             && failure.kind == FailureKind::Protocol
             && failure.name == "unknown-operation"
+            && operation != "hello"
         {
             let listed = format!("the operation {operation}");
             return Err(Trouble::Lie { listed, found: "does not know it".to_owned() });
         }
         match &reply.state {
             Some(_) if !due.state => return Err(garbage("nobody asked for the state".to_owned())),
-            None if due.state && due.leaves_open && outcome.is_ok() => return Err(garbage("the state is missing".to_owned())),
+            None if due.state && due.leaves_open && reply.outcome.is_ok() => {
+                return Err(garbage("the state is missing".to_owned()));
+            }
             Some(state) => self.check_features(state)?,
             None => {}
         }
-        Ok(Reply { outcome, state: reply.state })
+        Ok(reply)
     }
 
     fn check_features(&self, state: &State) -> Result<(), Trouble> {
@@ -248,4 +258,15 @@ fn check(greeting: &Greeting) -> Result<(), String> {
 fn excerpt(line: &[u8]) -> String {
     let text = one_line(line.get(..EXCERPT_BYTES).unwrap_or(line));
     if line.len() > EXCERPT_BYTES { format!("{text:?}...") } else { format!("{text:?}") }
+}
+
+/// Text of an adapter that is shown within a line.
+fn shorten(text: &str) -> String {
+    let line = one_line(text.as_bytes());
+    let mut chars = line.chars();
+    let mut start: String = chars.by_ref().take(MESSAGE_CHARS).collect();
+    if chars.next().is_some() {
+        start.push_str("...");
+    }
+    start
 }

@@ -102,7 +102,7 @@ pub enum Trouble {
         why: String,
     },
     /// A reply to something else than what is due.
-    #[error("expected the reply to {operation} (id {id}), found one to {found_operation} (id {found_id})")]
+    #[error("expected the reply to {operation} (id {id}), found one to {found_operation} (id {found_id}): {excerpt}")]
     WrongReply {
         /// The operation whose reply was due.
         operation: &'static str,
@@ -112,6 +112,8 @@ pub enum Trouble {
         found_operation: String,
         /// The id that was answered, or `null`.
         found_id: String,
+        /// The beginning of the line.
+        excerpt: String,
     },
     /// A reply that nobody asked for.
     #[error("a line after its last reply: {excerpt}")]
@@ -122,6 +124,9 @@ pub enum Trouble {
     /// The handshake failed.
     #[error("hello: {0}")]
     Hello(String),
+    /// The goodbye was refused.
+    #[error("bye: {0}")]
+    Bye(String),
     /// The runner wants an operation or a feature that the adapter does not list.
     #[error("it does not list {0}")]
     NotListed(String),
@@ -139,6 +144,17 @@ pub enum Trouble {
         /// Its length.
         bytes: usize,
     },
+    /// A request that cannot be written.
+    #[error("the request {operation} cannot be written: {why}")]
+    Request {
+        /// The operation.
+        operation: &'static str,
+        /// The reason.
+        why: String,
+    },
+    /// The process ended, and left something behind.
+    #[error("it ended, but left a process behind that holds its output open")]
+    LeftBehind,
     /// The process did not end as it should.
     #[error("it did not end with exit status 0 within {} ms after bye", within.as_millis())]
     Lingers {

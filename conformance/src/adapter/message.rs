@@ -140,8 +140,17 @@ impl Operation {
         !closed.contains(&self.name())
     }
 
-    /// The request as a line, with its line feed.
-    pub(super) fn to_line(&self, id: u64, state: bool) -> Result<Vec<u8>, serde_json::Error> {
+    /// True if the operation is on one log, whose state can be asked for.
+    #[must_use]
+    pub fn is_on_a_log(&self) -> bool {
+        !matches!(self, Self::Hello { .. } | Self::Reset {} | Self::Bye {})
+    }
+
+    /// The request as a line, with its line feed. `state` asks for the state of the log.
+    ///
+    /// # Errors
+    /// Never, unless a request were made of something that is no JSON.
+    pub fn to_line(&self, id: u64, state: bool) -> Result<Vec<u8>, serde_json::Error> {
         #[derive(Serialize)]
         struct Line<'a> {
             id: u64,

@@ -1,6 +1,7 @@
 //! Implementations in a process of their own, driven by the protocol of `specs/adapter-protocol.md`.
 //!
 //! * [`message`], [`reply`], [`state`]: what is sent and what comes, as types that are read strictly.
+//! * [`hex`]: bytes; a private module beside it reads fields as strictly as the schema states them.
 //! * [`launch`]: how an adapter is started.
 //! * [`client`]: the conversation: hello, pipelined requests, time-outs.
 //! * [`error`]: what an adapter can do wrong, diagnosed in one line.
@@ -15,11 +16,13 @@ pub mod message;
 mod process;
 pub mod reply;
 pub mod state;
+mod strict;
 
 pub use client::Adapter;
 pub use error::{AdapterError, Trouble};
 pub use hex::Hex;
 pub use launch::Launch;
 pub use message::{Config, Operation};
-pub use reply::{Answer, Failure, FailureKind, Reply};
+pub use reply::{Answer, Failure, FailureKind, Reply, ReplyLine};
 pub use state::State;
+pub use strict::{CODES, FEATURES};

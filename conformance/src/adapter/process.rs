@@ -50,7 +50,8 @@ impl Process {
             .words
             .split_first()
             .ok_or_else(|| AdapterError::new(Trouble::Command { command: String::new(), why: "it is empty" }))?;
-        let fail = |why: String| AdapterError::new(Trouble::Start { program: program.clone(), why });
+        let shown = one_line(program.as_bytes());
+        let fail = |why: String| AdapterError::new(Trouble::Start { program: shown.clone(), why });
         let directory = make_directory().map_err(|e| fail(format!("no directory for its files: {e}")))?;
         let spawned = Command::new(program)
             .args(arguments)
@@ -70,17 +71,16 @@ impl Process {
         let (lines, output) = sync_channel(WAITING_LINES);
         let (ended, stderr_ended) = channel();
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        if let Some(pipe) = child.stdin.take() {
-            std::thread::spawn(move || write_all(pipe, &to_write));
-        }
-        if let Some(pipe) = child.stdout.take() {
-            std::thread::spawn(move || read_lines(pipe, &lines));
-        }
-        if let Some(pipe) = child.stderr.take() {
-            let kept = Arc::clone(&stderr);
-            std::thread::spawn(move || keep_last(pipe, &kept, &ended));
-        }
-        Ok(Self { child, input: Some(input), output, stderr, stderr_ended, directory })
+        let kept = Arc::clone(&stderr);
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // From here on, dropping it cleans up.
+        let process = Self { child, input: Some(input), output, stderr, stderr_ended, directory };
+        let (Some(stdin), Some(stdout), Some(errors)) = pipes else { return Err(fail("it has no pipes".to_owned())) };
+        spawn("adapter-input", move || write_all(stdin, &to_write))
+            .and_then(|()| spawn("adapter-output", move || read_lines(stdout, &lines)))
+            .and_then(|()| spawn("adapter-stderr", move || keep_last(errors, &kept, &ended)))
+            .map_err(|e| fail(format!("no thread for its pipes: {e}")))?;
+        Ok(process)
     }
 
     /// Hands a line to the process, sooner or later. A process that has ended is noticed by its output.
@@ -107,10 +107,10 @@ impl Process {
 
     /// How the process ended, if it does so in time.
     pub(super) fn wait(&mut self, within: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + within;
+        let began = Instant::now();
         loop {
             match self.child.try_wait() {
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
+                Ok(None) if began.elapsed() < within => std::thread::sleep(POLL),
                 Ok(status) => return status,
                 Err(_) => return None,
             }
@@ -145,17 +145,18 @@ impl Drop for Process {
 fn make_directory() -> std::io::Result<PathBuf> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let name = || format!("cleanslate-adapter-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-    let in_memory = PathBuf::from("/dev/shm").join(name());
-    if std::fs::create_dir(&in_memory).is_ok() {
-        return Ok(in_memory);
-    }
     // A name may be left over from a process that was killed, whose id came again.
     let mut last = std::io::Error::other("no free name");
-    for _ in 0..100 {
-        let directory = std::env::temp_dir().join(name());
-        match std::fs::create_dir(&directory) {
-            Ok(()) => return Ok(directory),
-            Err(e) => last = e,
+    for parent in [PathBuf::from("/dev/shm"), std::env::temp_dir()] {
+        for _ in 0..100 {
+            let directory = parent.join(name());
+            match std::fs::create_dir(&directory) {
+                Ok(()) => return Ok(directory),
+                Err(e) => last = e,
+            }
+            if last.kind() != std::io::ErrorKind::AlreadyExists {
+                break;
+            }
         }
     }
     Err(last)
@@ -164,6 +165,10 @@ fn make_directory() -> std::io::Result<PathBuf> {
 fn remove(directory: &PathBuf) {
     // What cannot be deleted is left to the system: there is nobody to tell.
     let _ = std::fs::remove_dir_all(directory);
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
 fn write_all(mut pipe: impl Write, lines: &Receiver<Vec<u8>>) {
@@ -186,7 +191,7 @@ fn read_lines(pipe: impl Read, lines: &SyncSender<Output>) {
     let mut pipe = BufReader::with_capacity(1 << 16, pipe);
     loop {
         let mut line = Vec::new();
-        // Two more than a line may have: its line feed, and one that shows that it is too long.
+        // One more than a line may have: its line feed, or what shows that it is too long.
         let limit = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
         let read = pipe.by_ref().take(limit).read_until(b'\n', &mut line);
         let output = match (read, line.pop()) {
@@ -213,14 +218,17 @@ fn keep_last(pipe: impl Read, kept: &Mutex<VecDeque<String>>, _ended: &Sender<()
             Ok(0) | Err(_) => return,
         }
         let text = one_line(&line);
-        if text.is_empty() {
-            continue;
+        if !text.is_empty() {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() == STDERR_LINES {
+                kept.pop_front();
+            }
+            kept.push_back(text);
         }
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == STDERR_LINES {
-            kept.pop_front();
+        // Of a long line the beginning is enough.
+        if !line.ends_with(b"\n") && pipe.skip_until(b'\n').is_err() {
+            return;
         }
-        kept.push_back(text);
     }
 }
 

@@ -4,7 +4,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::hex::Hex;
-use super::state::{State, offset, optional_offset, required};
+use super::state::State;
+use super::strict::{
+    CODES, Object, count, digest, features, line, lines, objects, offset, operations, optional_count, optional_id,
+    optional_objects, optional_offset, present, present_line, present_object, required, size,
+};
 
 /// A reply: what came out, and the state if it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,15 +67,19 @@ answers! {
         /// The version of the protocol.
         protocol: u32,
         /// The implementation.
+        #[serde(deserialize_with = "line")]
         name: String,
         /// Its version.
+        #[serde(deserialize_with = "line")]
         version: String,
         /// Its build, e.g. a commit.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "present_line")]
         build: Option<String>,
         /// The operations that it knows.
+        #[serde(deserialize_with = "operations")]
         operations: Vec<String>,
         /// The parts that are real.
+        #[serde(deserialize_with = "features")]
         features: Vec<String>,
     }
     /// What was read.
@@ -79,7 +87,7 @@ answers! {
         /// Whole batches, or the beginning of one.
         records: Hex,
         /// The aborted transactions of a read of committed records.
-        #[serde(deserialize_with = "required")]
+        #[serde(deserialize_with = "optional_objects")]
         aborted: Option<Vec<Aborted>>,
     }
     /// An aborted transaction, as a consumer is told of it.
@@ -104,7 +112,7 @@ answers! {
     /// An epoch and its end.
     EpochEnd {
         /// The largest known epoch that is not above the one asked for.
-        #[serde(deserialize_with = "required")]
+        #[serde(deserialize_with = "optional_count")]
         leader_epoch: Option<u32>,
         /// The offset after its last record.
         #[serde(deserialize_with = "optional_offset")]
@@ -125,6 +133,7 @@ answers! {
     /// What retention did.
     Retention {
         /// The number of deleted segments.
+        #[serde(deserialize_with = "count")]
         segments: u32,
     }
     /// What a cleaning round did.
@@ -136,16 +145,19 @@ answers! {
     /// A guard.
     Guard {
         /// Its number; 0 if none is needed.
+        #[serde(deserialize_with = "count")]
         guard: u32,
     }
     /// The tasks that were run.
     Tasks {
         /// Their names.
+        #[serde(deserialize_with = "lines")]
         tasks: Vec<String>,
     }
     /// The files of a log.
     Files {
         /// In order of name.
+        #[serde(deserialize_with = "objects")]
         files: Vec<FileEntry>,
     }
     /// A file of a log.
@@ -153,11 +165,13 @@ answers! {
         /// Its plain name.
         name: String,
         /// Its size in bytes.
+        #[serde(deserialize_with = "size")]
         size: u64,
         /// The digest of its content.
+        #[serde(deserialize_with = "digest")]
         sha256: String,
         /// Its content, if that was asked for.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "present")]
         content: Option<Hex>,
     }
     /// Nothing to tell.
@@ -215,39 +229,94 @@ pub enum FailureKind {
 }
 
 /// A reply line, before the answer is read: its type depends on the operation.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReplyLine<'a> {
+pub struct ReplyLine<'a> {
+    /// The request that is answered; none if its line could not be read.
+    #[serde(deserialize_with = "optional_id")]
+    pub id: Option<u64>,
+    /// The operation of that request.
     #[serde(deserialize_with = "required")]
-    pub(super) id: Option<u64>,
-    #[serde(deserialize_with = "required")]
-    pub(super) op: Option<String>,
-    #[serde(borrow, default)]
-    pub(super) ok: Option<&'a RawValue>,
-    #[serde(default)]
-    pub(super) error: Option<Failure>,
-    #[serde(default)]
-    pub(super) state: Option<State>,
+    pub op: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    ok: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "present_object")]
+    error: Option<Failure>,
+    #[serde(default, deserialize_with = "present_object")]
+    state: Option<State>,
+}
+
+impl<'a> ReplyLine<'a> {
+    /// Reads a line as far as it is the same for all operations.
+    ///
+    /// # Errors
+    /// For what is not a reply.
+    pub fn parse(line: &'a [u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(line).map_err(|e| e.to_string())?;
+        let Object(reply): Object<Self> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        Ok(reply)
+    }
+
+    /// Reads the rest.
+    ///
+    /// # Errors
+    /// When the answer is not one to the operation.
+    pub fn read(self) -> Result<Reply, String> {
+        let outcome = match (self.id, self.op, self.ok, self.error) {
+            (Some(_), Some(operation), Some(ok), None) => {
+                if self.state.is_some() && ["hello", "reset", "bye"].contains(&operation.as_str()) {
+                    return Err(format!("{operation} has no state to tell"));
+                }
+                Ok(Answer::read(&operation, ok.get())?)
+            }
+            (_, _, None, Some(failure)) => Err(failure.check()?),
+            _ => return Err("expected either ok or error".to_owned()),
+        };
+        Ok(Reply { outcome, state: self.state })
+    }
+}
+
+impl Failure {
+    fn check(self) -> Result<Self, String> {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let good = match self.kind {
+            FailureKind::Exception => self.name.chars().all(word) && self.name.starts_with(|c: char| !c.is_ascii_digit()),
+            FailureKind::Protocol => CODES.contains(&self.name.as_str()),
+            FailureKind::Internal => true,
+        };
+        if good { Ok(self) } else { Err(format!("there is no error {:?} of this kind", self.name)) }
+    }
 }
 
 impl Answer {
     /// Reads the answer to an operation of this name.
-    pub(super) fn read(operation: &str, text: &str) -> Result<Self, serde_json::Error> {
+    fn read(operation: &str, text: &str) -> Result<Self, String> {
+        fn object<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
+            serde_json::from_str(text).map(|Object(value)| value).map_err(|e| e.to_string())
+        }
         Ok(match operation {
-            "hello" => Self::Hello(serde_json::from_str(text)?),
-            "append-leader" | "append-follower" => Self::Append(serde_json::from_str(text)?),
-            "read" => Self::Read(serde_json::from_str(text)?),
-            "truncate" | "log-start" => Self::Changed(serde_json::from_str(text)?),
-            "high-watermark" => Self::HighWatermark(serde_json::from_str(text)?),
-            "end-offset-for-epoch" => Self::EpochEnd(serde_json::from_str(text)?),
-            "roll" => Self::Rolled(serde_json::from_str(text)?),
-            "snapshot" => Self::Snapshot(serde_json::from_str(text)?),
-            "retention" => Self::Retention(serde_json::from_str(text)?),
-            "compact" => Self::Compacted(serde_json::from_str(text)?),
-            "start-verification" => Self::Guard(serde_json::from_str(text)?),
-            "run-tasks" => Self::Tasks(serde_json::from_str(text)?),
-            "files" => Self::Files(serde_json::from_str(text)?),
-            _ => Self::Done(serde_json::from_str(text)?),
+            "hello" => Self::Hello(object(text)?),
+            "append-leader" | "append-follower" => Self::Append(object(text)?),
+            "read" => Self::Read(object(text)?),
+            "truncate" | "log-start" => Self::Changed(object(text)?),
+            "high-watermark" => Self::HighWatermark(object(text)?),
+            "end-offset-for-epoch" => {
+                let end: EpochEnd = object(text)?;
+                if end.leader_epoch.is_some() != end.end_offset.is_some() {
+                    return Err("expected an epoch and its end, or neither".to_owned());
+                }
+                Self::EpochEnd(end)
+            }
+            "roll" => Self::Rolled(object(text)?),
+            "snapshot" => Self::Snapshot(object(text)?),
+            "retention" => Self::Retention(object(text)?),
+            "compact" => Self::Compacted(object(text)?),
+            "start-verification" => Self::Guard(object(text)?),
+            "run-tasks" => Self::Tasks(object(text)?),
+            "files" => Self::Files(object(text)?),
+            "create" | "truncate-fully" | "become-leader" | "flush" | "delete-snapshots" | "expire" | "set-time" | "close"
+            | "crash" | "open" | "state" | "put-file" | "drop" | "reset" | "bye" => Self::Done(object(text)?),
+            _ => return Err(format!("there is no operation {operation:?}")),
         })
     }
 }

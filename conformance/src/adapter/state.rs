@@ -1,6 +1,8 @@
 //! Everything that can be seen of an open log.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+
+use super::strict::{coordinator_epoch, count, leader_epoch, objects, offset, optional_objects, optional_offset, producer_epoch};
 
 /// The observable state of a log. An array is `None` where the adapter lacks the feature that fills it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,25 +30,28 @@ pub struct State {
     #[serde(deserialize_with = "offset")]
     pub map_end_offset: i64,
     /// The producer entries in order of id.
+    #[serde(deserialize_with = "objects")]
     pub producers: Vec<Producer>,
     /// The undecided transactions in order of first offset.
+    #[serde(deserialize_with = "objects")]
     pub ongoing_transactions: Vec<Transaction>,
     /// The transactions whose marker is not below the high watermark, in order of first offset.
+    #[serde(deserialize_with = "objects")]
     pub unreplicated_transactions: Vec<Transaction>,
     /// What is being verified before a transaction begins, in order of id.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_objects")]
     pub verification: Option<Vec<Verification>>,
     /// The producer state snapshots in order of offset.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_objects")]
     pub snapshots: Option<Vec<Snapshot>>,
     /// The leader-epoch cache.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_objects")]
     pub leader_epochs: Option<Vec<LeaderEpoch>>,
     /// The transaction index of all segments.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_objects")]
     pub aborted_transactions: Option<Vec<AbortedTransaction>>,
     /// The segments in order of base offset.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_objects")]
     pub segments: Option<Vec<Segment>>,
 }
 
@@ -71,8 +76,10 @@ pub struct Producer {
     /// The producer id.
     pub producer_id: i64,
     /// Its epoch; -1 if no batch told one.
+    #[serde(deserialize_with = "producer_epoch")]
     pub producer_epoch: i16,
     /// The coordinator epoch of the last marker; -1 for none.
+    #[serde(deserialize_with = "coordinator_epoch")]
     pub coordinator_epoch: i32,
     /// The timestamp of the last batch or marker, in milliseconds.
     pub last_timestamp: i64,
@@ -80,6 +87,7 @@ pub struct Producer {
     #[serde(deserialize_with = "optional_offset")]
     pub txn_first_offset: Option<i64>,
     /// The cached batches, oldest first.
+    #[serde(deserialize_with = "objects")]
     pub batches: Vec<CachedBatch>,
 }
 
@@ -120,12 +128,14 @@ pub struct Verification {
     /// The producer id.
     pub producer_id: i64,
     /// Its epoch.
+    #[serde(deserialize_with = "producer_epoch")]
     pub producer_epoch: i16,
     /// The smallest sequence that asked for verification.
     pub lowest_sequence: i32,
     /// Whether the client bumps its epoch with every transaction.
     pub epoch_bump: bool,
     /// The number of its guard.
+    #[serde(deserialize_with = "count")]
     pub guard: u32,
 }
 
@@ -137,7 +147,7 @@ pub struct Snapshot {
     #[serde(deserialize_with = "offset")]
     pub offset: i64,
     /// Its entries in order of id; none if it cannot be read.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "optional_objects")]
     pub producers: Option<Vec<Producer>>,
 }
 
@@ -146,6 +156,7 @@ pub struct Snapshot {
 #[serde(deny_unknown_fields)]
 pub struct LeaderEpoch {
     /// The leader's epoch.
+    #[serde(deserialize_with = "leader_epoch")]
     pub epoch: i32,
     /// Its first offset.
     #[serde(deserialize_with = "offset")]
@@ -177,24 +188,6 @@ pub struct Segment {
     #[serde(deserialize_with = "offset")]
     pub base_offset: i64,
     /// Its size in bytes.
+    #[serde(deserialize_with = "count")]
     pub size: u32,
-}
-
-/// An offset, which is not negative.
-pub(super) fn offset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    check(i64::deserialize(deserializer)?)
-}
-
-/// An offset or null; unlike a plain `Option`, an error when the field is left out.
-pub(super) fn optional_offset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-    Option::deserialize(deserializer)?.map(check).transpose()
-}
-
-/// A value or null; unlike a plain `Option`, an error when the field is left out.
-pub(super) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Option::deserialize(deserializer)
-}
-
-fn check<E: serde::de::Error>(offset: i64) -> Result<i64, E> {
-    if offset < 0 { Err(E::custom(format!("expected an offset, found {offset}"))) } else { Ok(offset) }
 }
