@@ -25,12 +25,12 @@ fn config(clears: Clears, timing: Timing) -> LogConfig {
 
 /// The log after each batch that was accepted, with the length of its file; the first is empty.
 fn history(config: &LogConfig, specs: &[String]) -> Vec<(u64, PartitionLog<MemoryStorage>)> {
-    let mut log = PartitionLog::create(MemoryStorage::new(), config.clone()).unwrap();
+    let mut log = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap();
     let mut history = vec![(0, log.clone())];
     for spec in specs {
         let bytes = batch(spec, log.log_end_offset()).bytes().clone();
         let path = ReplicationPath::IntraCluster;
-        if log.append_as_follower(bytes, LeaderEpoch(9), path).is_ok() {
+        if log.append_as_follower(bytes, LeaderEpoch(9), path, NOW).is_ok() {
             let len = log.storage().len(LOG_FILE).unwrap().unwrap();
             history.push((len, log.clone()));
         }
@@ -52,7 +52,7 @@ fn check_cut(config: &LogConfig, history: &[(u64, PartitionLog<MemoryStorage>)],
     for entry in log.producer_state().active_producers().values() {
         assert!(entry.batches().len() <= 1);
     }
-    assert_eq!(log.aborted_transactions(), expected.aborted_transactions());
+    assert_eq!(log.aborted_transactions().collect::<Vec<_>>(), expected.aborted_transactions().collect::<Vec<_>>());
     // A second crash right after it changes nothing.
     let storage = log.storage().clone();
     let (again, _) = PartitionLog::open(storage, config.clone(), Recovery::Unclean, NOW).unwrap();
@@ -113,9 +113,9 @@ proptest! {
         let history = history(&config, &ascending);
         let (len, single) = history.last().unwrap();
         let bytes = single.storage().read(LOG_FILE, 0, usize::try_from(*len).unwrap()).unwrap();
-        let mut grouped = PartitionLog::create(MemoryStorage::new(), config.clone()).unwrap();
+        let mut grouped = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap();
         let path = ReplicationPath::IntraCluster;
-        grouped.append_as_follower(bytes, LeaderEpoch(9), path).unwrap();
+        grouped.append_as_follower(bytes, LeaderEpoch(9), path, NOW).unwrap();
         prop_assert_eq!(grouped.producer_state(), single.producer_state());
     }
 
@@ -150,9 +150,9 @@ proptest! {
                 let _ = log.truncate_to(Offset(2), NOW);
             }
         }
-        let mut fresh = PartitionLog::create(MemoryStorage::new(), config).unwrap();
+        let mut fresh = PartitionLog::create(MemoryStorage::new(), config, NOW).unwrap();
         let path = ReplicationPath::IntraCluster;
-        let _ = fresh.append_as_follower(Bytes::from(bytes), LeaderEpoch(9), path);
+        let _ = fresh.append_as_follower(Bytes::from(bytes), LeaderEpoch(9), path, NOW);
     }
 }
 

@@ -81,7 +81,7 @@ fn run(log: &mut PartitionLog<Failing>) -> (Offset, Option<StorageError>) {
     let mut failure = None;
     for group in GROUPS {
         let bytes = batches(group, log.log_end_offset());
-        match log.append_as_follower(bytes, LeaderEpoch(9), path) {
+        match log.append_as_follower(bytes, LeaderEpoch(9), path, NOW) {
             Ok(result) => acknowledged = result.last_offset.plus(1),
             Err(AppendError::Storage(error)) => failure = failure.or(Some(error)),
             Err(other) => panic!("{other}"),
@@ -114,7 +114,7 @@ fn a_failure_takes_the_log_offline_and_loses_nothing_acknowledged() {
     for changes in 0.. {
         let mut storage = Failing { inner: MemoryStorage::new(), left: usize::MAX };
         let config = LogConfig::default();
-        storage.inner = PartitionLog::create(storage.inner, config.clone()).unwrap().into_storage();
+        storage.inner = PartitionLog::create(storage.inner, config.clone(), NOW).unwrap().into_storage();
         storage.left = changes;
         let clean = Recovery::Clean;
         let Ok((mut log, _)) = PartitionLog::open(storage, config.clone(), clean, NOW) else {
@@ -127,7 +127,7 @@ fn a_failure_takes_the_log_offline_and_loses_nothing_acknowledged() {
             assert_eq!(read, Err(ReadError::Storage(failure.clone())));
             let bytes = batches("-", log.log_end_offset());
             let path = ReplicationPath::IntraCluster;
-            let append = log.append_as_follower(bytes, LeaderEpoch(9), path);
+            let append = log.append_as_follower(bytes, LeaderEpoch(9), path, NOW);
             assert_eq!(append, Err(AppendError::Storage(failure.clone())));
         }
         let image = log.into_storage().inner;

@@ -217,7 +217,7 @@ fn ids_below_minus_one_are_none_to_stock_kafka() {
 
 #[track_caller]
 fn refused(bytes: bytes::Bytes, origin: AppendOrigin, now: TimestampMs, class: &str) {
-    let mut log = PartitionLog::create(MemoryStorage::new(), LogConfig::default()).unwrap();
+    let mut log = PartitionLog::create(MemoryStorage::new(), LogConfig::default(), NOW).unwrap();
     let tv = TransactionVersion::V0;
     let error = log.append_as_leader(bytes, origin, LeaderEpoch(0), tv, now).unwrap_err();
     assert_eq!(error.kafka_class(), class, "{error}");
@@ -267,7 +267,7 @@ fn size_limits_are_the_configured_ones() {
 
 #[test]
 fn a_batch_that_is_not_whole_is_no_batch() {
-    let mut log = PartitionLog::create(MemoryStorage::new(), LogConfig::default()).unwrap();
+    let mut log = PartitionLog::create(MemoryStorage::new(), LogConfig::default(), NOW).unwrap();
     let bytes = batch("5.0#0", Offset(0)).bytes().clone();
     let tv = TransactionVersion::V0;
     let result = log.append_as_leader(bytes.slice(..bytes.len() - 1), AppendOrigin::Client, LeaderEpoch(0), tv, NOW);

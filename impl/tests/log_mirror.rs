@@ -22,7 +22,7 @@ fn config() -> LogConfig {
 }
 
 fn partition(design: MirrorDesign) -> MirrorPartition<MemoryStorage> {
-    let log = PartitionLog::create(MemoryStorage::new(), config()).unwrap();
+    let log = PartitionLog::create(MemoryStorage::new(), config(), NOW).unwrap();
     MirrorPartition::new(log, design).unwrap()
 }
 
@@ -137,7 +137,7 @@ fn a_mirror_stores_mapped_ids_with_checksums_of_their_own() {
     let design = MirrorDesign { pid_mapping: PidMapping::NegateNonNegative, ..MirrorDesign::default() };
     let mut partition = mirror(design);
     let from_source = batches("5.0#0 - CM0.0 -7.0#0 BAR<Z", Offset(0));
-    partition.mirror_append(from_source.clone(), EPOCH).unwrap();
+    partition.mirror_append(from_source.clone(), EPOCH, NOW).unwrap();
     let stored = partition.log().batches().unwrap();
     let ids: Vec<i64> = stored.iter().map(|b| b.producer_id().get()).collect();
     assert_eq!(ids, [-7, -1, -2, -7, -1]);
@@ -147,11 +147,11 @@ fn a_mirror_stores_mapped_ids_with_checksums_of_their_own() {
     // What is damaged stays so.
     let mut damaged = batches("5.0#1", Offset(5)).to_vec();
     *damaged.last_mut().unwrap() ^= 1;
-    let error = partition.mirror_append(damaged.into(), EPOCH).unwrap_err();
+    let error = partition.mirror_append(damaged.into(), EPOCH, NOW).unwrap_err();
     assert_eq!(error.kafka_class(), "CorruptRecordException");
     // Without mapping, bytes are stored as they came.
     let mut raw = mirror(MirrorDesign::default());
-    raw.mirror_append(from_source.clone(), EPOCH).unwrap();
+    raw.mirror_append(from_source.clone(), EPOCH, NOW).unwrap();
     let all = raw.log().read(Offset(0), FetchIsolation::LogEnd, usize::MAX);
     assert_eq!(all.unwrap(), from_source);
 }
@@ -160,16 +160,16 @@ fn a_mirror_stores_mapped_ids_with_checksums_of_their_own() {
 fn only_a_fetching_mirror_appends_what_it_fetched() {
     let bytes = batches("5.0#0", Offset(0));
     let mut partition = partition(MirrorDesign::default());
-    assert!(partition.mirror_append(bytes.clone(), EPOCH).is_err());
+    assert!(partition.mirror_append(bytes.clone(), EPOCH, NOW).is_err());
     partition.start("A").unwrap();
-    assert!(partition.mirror_append(bytes.clone(), EPOCH).is_err());
+    assert!(partition.mirror_append(bytes.clone(), EPOCH, NOW).is_err());
     partition.transition(Mirroring).unwrap();
-    partition.mirror_append(bytes, EPOCH).unwrap();
+    partition.mirror_append(bytes, EPOCH, NOW).unwrap();
     let next = batches("5.0#1", Offset(1));
     partition.remove_fetcher();
-    assert!(partition.mirror_append(next.clone(), EPOCH).is_err());
+    assert!(partition.mirror_append(next.clone(), EPOCH, NOW).is_err());
     // A follower of the same cluster goes on.
-    partition.append_as_follower(next, EPOCH).unwrap();
+    partition.append_as_follower(next, EPOCH, NOW).unwrap();
     assert_eq!(partition.log().log_end_offset(), Offset(2));
 }
 
@@ -182,7 +182,7 @@ fn the_stop_sequence_of_the_newer_text() {
     );
     let mut mirror = mirror(MirrorDesign { fetch_bound: FetchBound::Hw, ..MirrorDesign::default() });
     let fetched = mirror.fetch_from(&source.log, usize::MAX).unwrap();
-    mirror.mirror_append(fetched, EPOCH).unwrap();
+    mirror.mirror_append(fetched, EPOCH, NOW).unwrap();
     mirror.log_mut().update_high_watermark(Offset(3));
     mirror.transition(Stopping).unwrap();
     for step in mirror.design().stop_order.clone() {
@@ -206,7 +206,7 @@ fn the_stop_sequence_of_the_newer_text() {
 fn open_transactions_are_aborted_under_their_own_epochs() {
     let mut mirror = mirror(MirrorDesign::default());
     let fetched = batches("CM6.2c4 t5.0#0 t6.2#0 7.0#0", Offset(0));
-    mirror.mirror_append(fetched, EPOCH).unwrap();
+    mirror.mirror_append(fetched, EPOCH, NOW).unwrap();
     mirror.transition(Stopping).unwrap();
     let error = mirror.abort_open_transactions(EPOCH, NOW).unwrap_err();
     assert_eq!(error, MirrorError::StillFetching);
@@ -236,7 +236,7 @@ fn stop_steps_belong_to_stopping() {
 #[test]
 fn a_restart_finds_the_mirror_where_it_was() {
     let mut partition = mirror(MirrorDesign::default());
-    partition.mirror_append(batches("E3/5.0#0", Offset(0)), EPOCH).unwrap();
+    partition.mirror_append(batches("E3/5.0#0", Offset(0)), EPOCH, NOW).unwrap();
     partition.transition(Stopping).unwrap();
     partition.remove_fetcher();
     partition.record_last_mirrored_offset().unwrap();
@@ -315,7 +315,7 @@ fn alignment() {
     ] {
         let mut partition = partition(MirrorDesign { alignment, ..MirrorDesign::default() });
         let local = batches("E0/5.0#0 E2/5.0#1 E2/5.0#2 E2/t6.0#0", Offset(0));
-        partition.append_as_follower(local, EPOCH).unwrap();
+        partition.append_as_follower(local, EPOCH, NOW).unwrap();
         partition.log_mut().update_high_watermark(Offset(4));
         assert!(partition.align(recorded, NOW).is_err());
         partition.start("B").unwrap();
@@ -329,12 +329,12 @@ fn alignment() {
 fn mapped_ids_are_tracked_only_where_they_are_visible() {
     for (ids, state) in [(ProducerIdVisibility::Stock, "{}"), (ProducerIdVisibility::Mapped, "{-7:e0[0@0]txn@0}")] {
         let config = LogConfig { ids, ..config() };
-        let log = PartitionLog::create(MemoryStorage::new(), config).unwrap();
+        let log = PartitionLog::create(MemoryStorage::new(), config, NOW).unwrap();
         let design = MirrorDesign { pid_mapping: PidMapping::NegateEveryHop, ..MirrorDesign::default() };
         let mut mirror = MirrorPartition::new(log, design).unwrap();
         mirror.start("A").unwrap();
         mirror.transition(Mirroring).unwrap();
-        mirror.mirror_append(batches("t5.0#0", Offset(0)), EPOCH).unwrap();
+        mirror.mirror_append(batches("t5.0#0", Offset(0)), EPOCH, NOW).unwrap();
         assert_eq!(show_producers(mirror.log().producer_state()), state);
     }
 }

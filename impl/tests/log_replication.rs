@@ -6,7 +6,7 @@ mod log_support;
 use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::LogConfig;
 use cleanslate_log::types::{LeaderEpoch, Offset};
-use log_support::{TestLog, batches, check, show};
+use log_support::{NOW, TestLog, batches, check, show};
 
 #[track_caller]
 fn stock(lines: &[(&str, &str)], state: &str) {
@@ -124,7 +124,7 @@ fn a_copy_is_appended_as_a_whole_or_not_at_all() {
 fn follow(log: &mut TestLog, specs: &str, at: i64, leader_epoch: i32, expected: Result<i64, &str>) {
     let bytes = batches(specs, Offset(at));
     let path = ReplicationPath::IntraCluster;
-    let result = log.log.append_as_follower(bytes, LeaderEpoch(leader_epoch), path);
+    let result = log.log.append_as_follower(bytes, LeaderEpoch(leader_epoch), path, NOW);
     let result = result.map(|r| r.first_offset.get());
     let result = result.as_ref().map_err(|error| error.kafka_class());
     assert_eq!(result.copied(), expected, "{specs}");
@@ -143,7 +143,7 @@ fn offsets_may_leave_gaps_but_not_go_back() {
     let mut bytes = batches("-", Offset(12)).to_vec();
     bytes.extend_from_slice(&batches("-", Offset(11)));
     let path = ReplicationPath::IntraCluster;
-    let result = log.log.append_as_follower(bytes.into(), LeaderEpoch(0), path);
+    let result = log.log.append_as_follower(bytes.into(), LeaderEpoch(0), path, NOW);
     assert_eq!(result.unwrap_err().kafka_class(), "OffsetsOutOfOrderException");
     follow(&mut log, "-", i64::MAX, 0, Err("OffsetsOutOfOrderException"));
     assert_eq!(show(&log.log), "LEO 10 HW 0 LSO 0 {}");

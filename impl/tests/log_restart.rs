@@ -74,7 +74,7 @@ fn unreplicated_transactions_are_forgotten_by_a_restart() {
             log.run(line);
         }
         assert_eq!(log.log.last_stable_offset(), Offset(lso), "{restart}");
-        let aborted = log.log.aborted_transactions();
+        let aborted: Vec<_> = log.log.aborted_transactions().collect();
         assert_eq!(aborted.len(), 1, "{restart}");
     }
 }
@@ -131,6 +131,8 @@ fn a_batch_that_cannot_be_read_yet_is_not_cut() {
 fn open(bytes: &[u8], recovery: Recovery) -> Result<(String, RecoveryReport), LogError> {
     let mut storage = MemoryStorage::new();
     storage.append(LOG_FILE, &Bytes::copy_from_slice(bytes)).unwrap();
+    // Without an index the segment would be recovered, however it is opened.
+    storage.append("00000000000000000000.index", &Bytes::new()).unwrap();
     let (log, report) = PartitionLog::open(storage, LogConfig::default(), recovery, NOW)?;
     Ok((show(&log), report))
 }
@@ -250,7 +252,7 @@ fn truncation_inside_a_batch_leaves_a_hole() {
     assert_eq!(log.log.storage().len(LOG_FILE), Ok(Some(0)));
     let path = cleanslate_log::barrier::ReplicationPath::IntraCluster;
     let whole = batch("5.0#0x4", Offset(0)).bytes().clone();
-    let error = log.log.append_as_follower(whole, LeaderEpoch(0), path).unwrap_err();
+    let error = log.log.append_as_follower(whole, LeaderEpoch(0), path, NOW).unwrap_err();
     assert_eq!(error.kafka_class(), "UnexpectedAppendOffsetException");
     assert_eq!(log.run("copy 5.0#0"), "2");
     // What a restart cannot see: the hole at the end.
@@ -321,7 +323,7 @@ fn a_corrupt_snapshot_is_removed_and_the_log_replayed() {
 fn a_log_is_created_once() {
     let log = TestLog::new(&LogConfig::default());
     let storage = log.log.into_storage();
-    let error = PartitionLog::create(storage, LogConfig::default()).unwrap_err();
+    let error = PartitionLog::create(storage, LogConfig::default(), NOW).unwrap_err();
     assert_eq!(error, LogError::AlreadyExists);
     let (log, report) = PartitionLog::open(MemoryStorage::new(), LogConfig::default(), Recovery::Unclean, TimestampMs(0)).unwrap();
     assert_eq!(show(&log), "LEO 0 HW 0 LSO 0 {}");

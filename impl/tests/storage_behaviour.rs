@@ -246,7 +246,7 @@ fn run_log<S: Storage>(storage: S) -> PartitionLog<S> {
         let bytes = batch.bytes().clone();
         log.append_as_leader(bytes, AppendOrigin::Client, LeaderEpoch(0), tv, now).unwrap();
     };
-    let mut log = PartitionLog::create(storage, LogConfig::default()).unwrap();
+    let mut log = PartitionLog::create(storage, LogConfig::default(), TimestampMs(0)).unwrap();
     append(&mut log, 0);
     append(&mut log, 1);
     log.close_clean().unwrap();

@@ -166,9 +166,9 @@ impl InProcess {
         }
         // A follower copies its leader as it is; only the leader of a mirror maps ids.
         Ok(if same_cluster {
-            answer(partition.append_as_follower(bytes, LEADER_EPOCH), AppendError::kafka_class, appended)
+            answer(partition.append_as_follower(bytes, LEADER_EPOCH, NOW), AppendError::kafka_class, appended)
         } else {
-            answer(partition.mirror_append(bytes, LEADER_EPOCH), MirrorError::kafka_class, appended)
+            answer(partition.mirror_append(bytes, LEADER_EPOCH, NOW), MirrorError::kafka_class, appended)
         })
     }
 
@@ -221,7 +221,7 @@ fn new_partition(config: &LogConfig, design: &MirrorDesign, mirrors: Option<&str
         };
         metadata.store(&mut storage)?;
     }
-    MirrorPartition::new(PartitionLog::create(storage, config.clone())?, design.clone())
+    MirrorPartition::new(PartitionLog::create(storage, config.clone(), NOW)?, design.clone())
 }
 
 fn turn(partition: &mut Partition, to: MirrorState, source: Option<&str>) -> Result<(), MirrorError> {

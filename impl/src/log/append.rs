@@ -3,14 +3,16 @@
 use bytes::Bytes;
 
 use super::error::AppendError;
-use super::files::{LOG_FILE, TXN_INDEX_FILE};
-use super::partition_log::{BatchSlot, PartitionLog};
+use super::partition_log::PartitionLog;
 use super::result::AppendResult;
+use super::segment::Incoming;
 use super::txn_index::AbortedTxn;
-use super::validate::{analyze, check_leader_batch, check_order};
+use super::validate::{Analyzed, analyze, check_order};
 use crate::barrier::{BarrierRules, Place, ReplicationPath};
-use crate::psm::{AppendOrigin, BatchFacts, BatchMetadata, Completion, Met, PendingAppend, TransactionVersion};
-use crate::record::RecordBatch;
+use crate::psm::{
+    AppendOrigin, BatchFacts, BatchMetadata, Completion, Met, PendingAppend, TransactionVersion, Verification, VerificationGuard,
+};
+use crate::record::{AssignRules, RecordBatch, TimestampType, assign_offsets};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
@@ -20,6 +22,8 @@ struct Call {
     origin: AppendOrigin,
     place: Place,
     tv: TransactionVersion,
+    guard: VerificationGuard,
+    now: TimestampMs,
 }
 
 impl<S: Storage> PartitionLog<S> {
@@ -30,7 +34,7 @@ impl<S: Storage> PartitionLog<S> {
     ///
     /// # Errors
     /// When the batch breaks a rule, or the log is offline, or the storage fails. The leader epoch may have been noted
-    /// nevertheless, and a barrier that acts at analysis has cleared producer state.
+    /// nevertheless, a new segment begun, and a barrier that acts at analysis has cleared producer state.
     pub fn append_as_leader(
         &mut self,
         batch: Bytes,
@@ -39,61 +43,112 @@ impl<S: Storage> PartitionLog<S> {
         tv: TransactionVersion,
         now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
+        self.append_verified(batch, origin, leader_epoch, tv, VerificationGuard::SENTINEL, now)
+    }
+
+    /// As [`Self::append_as_leader`], for a client that was given a guard by
+    /// [`Self::maybe_start_transaction_verification`] (KIP-890).
+    ///
+    /// # Errors
+    /// As [`Self::append_as_leader`].
+    pub fn append_verified(
+        &mut self,
+        batch: Bytes,
+        origin: AppendOrigin,
+        leader_epoch: LeaderEpoch,
+        tv: TransactionVersion,
+        guard: VerificationGuard,
+        now: TimestampMs,
+    ) -> Result<AppendResult, AppendError> {
         self.check_online()?;
         let analyzed = analyze(&batch, origin, false, leader_epoch, &self.config)?;
-        let batch = match analyzed.batches.as_slice() {
-            [] => return Ok(AppendResult::nothing()),
-            [batch] => batch,
-            _ => {
-                let why = "a leader appends one batch at a time";
-                return Err(AppendError::InvalidRecord(why));
-            }
+        if analyzed.valid_bytes == 0 {
+            return Ok(AppendResult::nothing());
+        }
+        let rules = AssignRules {
+            from_client: origin == AppendOrigin::Client,
+            target: self.config.compression,
+            timestamp_type: self.config.timestamp_type,
+            timestamp_before_max_ms: self.config.timestamp_before_max_ms,
+            timestamp_after_max_ms: self.config.timestamp_after_max_ms,
+            now,
+            next_offset: self.log_end_offset,
+            leader_epoch,
+            compacted: self.config.compact,
+            max_decompressed_bytes: self.config.max_decompressed_bytes,
         };
-        check_leader_batch(batch, origin, now, &self.config)?;
-        let stamped = batch.with_base_offset(self.log_end_offset).with_leader_epoch(leader_epoch);
+        let assigned = assign_offsets(&batch.slice(..analyzed.valid_bytes), &rules)?;
+        let Some(stamped) = assigned.batch else { return Ok(AppendResult::nothing()) };
+        if assigned.rebuilt && stamped.size_in_bytes() > self.config.max_message_bytes {
+            let (size, max) = (stamped.size_in_bytes(), self.config.max_message_bytes);
+            return Err(AppendError::RecordTooLarge { size, max });
+        }
         check_order(&stamped, Offset::UNKNOWN)?;
         let bytes = stamped.bytes().clone();
         let place = Place::LeaderAppend;
-        self.append_batches(&[stamped], bytes, Call { origin, place, tv })
+        let mut result =
+            self.append_batches(&[stamped], bytes, assigned.max_timestamp, Call { origin, place, tv, guard, now })?;
+        if !result.duplicate && self.config.timestamp_type == TimestampType::LogAppendTime {
+            result.log_append_time = now;
+        }
+        Ok(result)
     }
 
     /// Appends a copy of batches of another log, at the offsets that they have: all of them or none. Offsets may leave
-    /// gaps. Batches of a leader epoch above `leader_epoch` are dropped silently, with everything behind them.
+    /// gaps. Batches of a leader epoch above `leader_epoch` are dropped silently, with everything behind them. `now` is
+    /// the clock in milliseconds.
     ///
     /// # Errors
     /// When the batches break a rule, or the log is offline, or the storage fails. Leader epochs may have been noted
-    /// nevertheless, and a barrier that acts at analysis has cleared producer state.
+    /// nevertheless, a new segment begun, and a barrier that acts at analysis has cleared producer state.
     pub fn append_as_follower(
         &mut self,
         batches: Bytes,
         leader_epoch: LeaderEpoch,
         path: ReplicationPath,
+        now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
         self.check_online()?;
         let origin = AppendOrigin::Replication;
         let analyzed = analyze(&batches, origin, true, leader_epoch, &self.config)?;
-        let (Some(first), Some(last)) = (analyzed.batches.first(), analyzed.batches.last()) else {
+        if analyzed.batches.is_empty() {
             return Ok(AppendResult::nothing());
-        };
-        if first.base_offset() < self.log_end_offset {
-            return Err(AppendError::UnexpectedAppendOffset {
+        }
+        self.check_follows(&analyzed)?;
+        let bytes = batches.slice(..analyzed.valid_bytes);
+        let (place, tv) = (Place::ReplicationAppend(path), TransactionVersion::Unknown);
+        let call = Call { origin, place, tv, guard: VerificationGuard::SENTINEL, now };
+        self.append_batches(&analyzed.batches, bytes, analyzed.max_timestamp(), call)
+    }
+
+    fn check_follows(&self, analyzed: &Analyzed) -> Result<(), AppendError> {
+        match (analyzed.batches.first(), analyzed.batches.last()) {
+            (Some(first), Some(last)) if first.base_offset() < self.log_end_offset => Err(AppendError::UnexpectedAppendOffset {
                 first_offset: first.base_offset(),
                 last_offset: last.last_offset(),
                 log_end_offset: self.log_end_offset,
-            });
+            }),
+            _ => Ok(()),
         }
-        let bytes = batches.slice(..analyzed.valid_bytes);
-        let call = Call { origin, place: Place::ReplicationAppend(path), tv: TransactionVersion::Unknown };
-        self.append_batches(&analyzed.batches, bytes, call)
     }
 
-    /// The order of effects is Kafka's: leader epochs, producer state's word, the bytes, producer state.
-    fn append_batches(&mut self, batches: &[RecordBatch], bytes: Bytes, call: Call) -> Result<AppendResult, AppendError> {
+    /// The order of effects is Kafka's: leader epochs, a new segment, producer state's word, the bytes, producer state.
+    fn append_batches(
+        &mut self,
+        batches: &[RecordBatch],
+        bytes: Bytes,
+        max_timestamp: TimestampMs,
+        call: Call,
+    ) -> Result<AppendResult, AppendError> {
         self.assign_epochs(batches)?;
         if bytes.len() > self.config.segment_bytes {
             let (size, max) = (bytes.len(), self.config.segment_bytes);
             return Err(AppendError::RecordBatchTooLarge { size, max });
         }
+        let first_offset = batches.first().map_or(Offset::UNKNOWN, RecordBatch::base_offset);
+        let last_offset = batches.last().map_or(Offset::UNKNOWN, RecordBatch::last_offset);
+        let rolled = self.maybe_roll(&Incoming { bytes: bytes.len(), first_offset, last_offset, max_timestamp }, call.now);
+        self.or_offline(rolled)?;
         let pending = match self.meet_all(batches, call)? {
             Ok(pending) => pending,
             Err(duplicate) => return Ok(duplicate_of(&duplicate)),
@@ -102,9 +157,8 @@ impl<S: Storage> PartitionLog<S> {
         let completed = pending.commit(&mut self.psm)?;
         self.write_aborted(&completed)?;
         self.psm.set_map_end_offset(self.log_end_offset);
-        let first = batches.first().map_or(Offset::UNKNOWN, RecordBatch::base_offset);
-        let last = batches.last().map_or(Offset::UNKNOWN, RecordBatch::last_offset);
-        Ok(AppendResult::appended(first, last, completed))
+        self.refresh_first_unstable_offset();
+        Ok(AppendResult::appended(first_offset, last_offset, completed))
     }
 
     fn assign_epochs(&mut self, batches: &[RecordBatch]) -> Result<(), AppendError> {
@@ -128,7 +182,8 @@ impl<S: Storage> PartitionLog<S> {
     /// What the batches would change; or, as the inner error, the batch that a client's batch repeats.
     fn meet_all(&mut self, batches: &[RecordBatch], call: Call) -> Result<Result<PendingAppend, BatchMetadata>, AppendError> {
         let rules = BarrierRules { policy: self.config.barrier, mirror_source: self.mirror_source.as_deref() };
-        let mut pending = PendingAppend::new(call.origin);
+        let verification = Verification { required: self.config.transaction_verification, guard: call.guard };
+        let mut pending = PendingAppend::verified(call.origin, verification);
         for batch in batches {
             let facts = BatchFacts::from(batch);
             let met = pending.meet(&mut self.psm, &rules, call.place, &facts, call.tv)?;
@@ -140,29 +195,34 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn write(&mut self, batches: &[RecordBatch], bytes: &Bytes) -> Result<(), AppendError> {
-        if self.has_trailing_bytes {
-            let cut = self.storage.truncate(LOG_FILE, self.valid_bytes);
-            self.or_offline(cut)?;
-            self.has_trailing_bytes = false;
-        }
-        let appended = self.storage.append(LOG_FILE, bytes);
-        self.or_offline(appended)?;
-        for batch in batches {
-            let slot = BatchSlot::new(batch, self.valid_bytes);
-            self.valid_bytes = self.valid_bytes.saturating_add(slot.size as u64);
-            self.log_end_offset = batch.next_offset();
-            self.slots.push(slot);
-        }
+        let Some(active) = self.segments.last_mut() else { return Ok(()) };
+        let written = active.append(&mut self.storage, &self.config, batches, bytes);
+        self.or_offline(written)?;
+        self.log_end_offset = batches.last().map_or(self.log_end_offset, RecordBatch::next_offset);
         Ok(())
     }
 
     fn write_aborted(&mut self, completed: &[Completion]) -> Result<(), AppendError> {
         for aborted in completed.iter().filter_map(AbortedTxn::from_completion) {
-            let appended = self.storage.append(TXN_INDEX_FILE, &aborted.encode());
-            self.or_offline(appended)?;
-            self.aborted.push(aborted);
+            let Some(active) = self.segments.last_mut() else { break };
+            let written = active.append_aborted(&mut self.storage, aborted);
+            self.or_offline(written)?;
         }
         Ok(())
+    }
+
+    /// Begins the verification of a producer's transaction, before its first batch is appended; returns the guard that
+    /// the append has to come with, or [`VerificationGuard::SENTINEL`] when the transaction is open already
+    /// (Kafka: `maybeStartTransactionVerification`). `now` is the clock in milliseconds.
+    ///
+    /// # Errors
+    /// When the log has seen a higher epoch of the producer.
+    pub fn maybe_start_transaction_verification(
+        &mut self,
+        request: &crate::psm::VerificationRequest,
+        now: TimestampMs,
+    ) -> Result<VerificationGuard, AppendError> {
+        Ok(self.psm.maybe_start_verification(request, self.log_end_offset, now)?)
     }
 }
 

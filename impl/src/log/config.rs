@@ -2,8 +2,10 @@
 
 use crate::barrier::BarrierPolicy;
 use crate::psm::{ProducerIdVisibility, ProducerStateManager};
+use crate::record::{Compression, TimestampType};
 
-/// Settings of a log. The default is that of stock Kafka 4.3.1, except that transactions are not verified.
+/// Settings of a log. The default is that of stock Kafka 4.3.1, except that transactions are not verified and nothing
+/// is deleted for its age.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
     /// What a barrier does.
@@ -12,16 +14,41 @@ pub struct LogConfig {
     pub ids: ProducerIdVisibility,
     /// How long a producer is remembered after its last batch, in milliseconds (`producer.id.expiration.ms`).
     pub producer_id_expiration_ms: i64,
+    /// Whether a client's transactional batch needs a verified transaction
+    /// (`transaction.partition.verification.enable`).
+    pub transaction_verification: bool,
     /// Size of the largest batch that a leader appends, in bytes (`max.message.bytes`).
     pub max_message_bytes: usize,
-    /// Size of the largest append, in bytes (`segment.bytes`).
+    /// Size of a segment at which another one begins, and of the largest append, in bytes (`segment.bytes`).
     pub segment_bytes: usize,
+    /// Time after which another segment begins, in milliseconds of the records' timestamps (`segment.ms`).
+    pub segment_ms: i64,
+    /// Size of the files of offset and time index of the active segment, in bytes (`segment.index.bytes`).
+    pub segment_index_bytes: usize,
+    /// Bytes of batches between two entries of an index (`index.interval.bytes`).
+    pub index_interval_bytes: usize,
     /// How far a record's timestamp may be ahead of the clock when a leader appends it, in milliseconds
     /// (`message.timestamp.after.max.ms`).
     pub timestamp_after_max_ms: i64,
     /// How far a record's timestamp may be behind the clock when a leader appends it, in milliseconds
     /// (`message.timestamp.before.max.ms`).
     pub timestamp_before_max_ms: i64,
+    /// Whose time records carry (`message.timestamp.type`).
+    pub timestamp_type: TimestampType,
+    /// The codec of appended batches; `None` leaves it to the producer (`compression.type`).
+    pub compression: Option<Compression>,
+    /// Size of the largest record set that is decompressed, in bytes.
+    pub max_decompressed_bytes: usize,
+    /// Whether records are removed that a later one with the same key replaces (`cleanup.policy`).
+    pub compact: bool,
+    /// Whether old segments are deleted (`cleanup.policy`).
+    pub delete: bool,
+    /// Age at which a segment is deleted, in milliseconds; negative for never (`retention.ms`).
+    pub retention_ms: i64,
+    /// Size of the log above which its oldest segments are deleted, in bytes; negative for none (`retention.bytes`).
+    pub retention_bytes: i64,
+    /// How long tombstones and markers are kept by compaction, in milliseconds (`delete.retention.ms`).
+    pub delete_retention_ms: i64,
 }
 
 impl Default for LogConfig {
@@ -30,10 +57,22 @@ impl Default for LogConfig {
             barrier: BarrierPolicy::default(),
             ids: ProducerIdVisibility::default(),
             producer_id_expiration_ms: 86_400_000,
+            transaction_verification: false,
             max_message_bytes: 1_048_588,
             segment_bytes: 1 << 30,
+            segment_ms: 7 * 86_400_000,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 4096,
             timestamp_after_max_ms: 3_600_000,
             timestamp_before_max_ms: i64::MAX,
+            timestamp_type: TimestampType::CreateTime,
+            compression: None,
+            max_decompressed_bytes: crate::record::DEFAULT_MAX_DECOMPRESSED_BYTES,
+            compact: false,
+            delete: true,
+            retention_ms: -1,
+            retention_bytes: -1,
+            delete_retention_ms: 86_400_000,
         }
     }
 }
@@ -51,9 +90,35 @@ pub enum Recovery {
     /// After an orderly stop: the bytes are trusted, producer state comes from the newest snapshot and a replay of what
     /// follows it.
     Clean,
-    /// After a crash: all batches are checked, the log is cut at the first that is torn or corrupt, and producer state
-    /// is rebuilt.
+    /// After a crash: the batches of the segments that may not be durable are checked, the log is cut at the first that
+    /// is torn or corrupt, and producer state is rebuilt.
     Unclean,
+}
+
+/// How a log is opened, and what a broker keeps of it outside its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OpenOptions {
+    /// After which kind of stop.
+    pub recovery: Recovery,
+    /// Everything below was durable (`recovery-point-offset-checkpoint`). The segment that holds it is recovered too.
+    pub recovery_point: crate::types::Offset,
+    /// The log start offset (`log-start-offset-checkpoint`).
+    pub log_start_offset: crate::types::Offset,
+}
+
+impl OpenOptions {
+    /// A log of which nothing is known outside its directory.
+    #[must_use]
+    pub fn new(recovery: Recovery) -> Self {
+        let zero = crate::types::Offset(0);
+        Self { recovery, recovery_point: zero, log_start_offset: zero }
+    }
+}
+
+impl From<Recovery> for OpenOptions {
+    fn from(recovery: Recovery) -> Self {
+        Self::new(recovery)
+    }
 }
 
 /// Up to where a reader may read.

@@ -1,9 +1,9 @@
 //! Why a log refuses an operation.
 
 use crate::psm::ProducerStateError;
-use crate::record::DecodeError;
+use crate::record::{AssignError, DecodeError};
 use crate::storage::StorageError;
-use crate::types::{LeaderEpoch, Offset, TimestampMs};
+use crate::types::{LeaderEpoch, Offset};
 
 use super::epoch_cache::{EpochCheckpointError, NegativeEpoch};
 
@@ -14,22 +14,12 @@ pub enum AppendError {
     /// A batch cannot be read, or its checksum is wrong.
     #[error("corrupt batch: {0}")]
     CorruptRecord(#[source] DecodeError),
-    /// A record of a batch cannot be read.
-    #[error("invalid record: {0}")]
-    UnreadableRecord(#[source] DecodeError),
+    /// What a leader checks before it gives offsets.
+    #[error(transparent)]
+    Assign(#[from] AssignError),
     /// A rule about what a batch may hold is broken.
     #[error("invalid record: {0}")]
     InvalidRecord(&'static str),
-    /// A record's timestamp is too far from the clock, or is not the client's to give.
-    #[error("timestamp {timestamp} ms of the record at offset {offset} is out of range, the clock says {now} ms")]
-    InvalidTimestamp {
-        /// The record's offset in the batch that was sent.
-        offset: Offset,
-        /// Its timestamp, in milliseconds.
-        timestamp: TimestampMs,
-        /// The clock, in milliseconds.
-        now: TimestampMs,
-    },
     /// A batch is larger than a leader may append.
     #[error("batch of {size} bytes, expected at most {max}")]
     RecordTooLarge {
@@ -94,9 +84,8 @@ impl AppendError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::CorruptRecord(_) => "CorruptRecordException",
-            Self::UnreadableRecord(DecodeError::UnknownCompression { .. }) => "IllegalArgumentException",
-            Self::UnreadableRecord(_) | Self::InvalidRecord(_) => "InvalidRecordException",
-            Self::InvalidTimestamp { .. } => "InvalidTimestampException",
+            Self::Assign(error) => error.kafka_class(),
+            Self::InvalidRecord(_) => "InvalidRecordException",
             Self::RecordTooLarge { .. } => "RecordTooLargeException",
             Self::RecordBatchTooLarge { .. } => "RecordBatchTooLargeException",
             Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
@@ -161,6 +150,22 @@ pub enum LogError {
     /// The mirror metadata cannot be read or written.
     #[error("mirror metadata: {0}")]
     MirrorMetadata(#[from] crate::mirror::MetadataError),
+    /// An offset lies behind the log end offset.
+    #[error("offset {offset}, expected at most the log end offset {log_end_offset}")]
+    BeyondLogEnd {
+        /// The offset.
+        offset: Offset,
+        /// The log end offset.
+        log_end_offset: Offset,
+    },
+    /// An offset lies behind the high watermark.
+    #[error("offset {offset}, expected at most the high watermark {high_watermark}")]
+    BeyondHighWatermark {
+        /// The offset.
+        offset: Offset,
+        /// The high watermark.
+        high_watermark: Offset,
+    },
     /// An offset is negative.
     #[error("offset {0}, expected 0 or above")]
     NegativeOffset(Offset),
@@ -179,7 +184,8 @@ impl LogError {
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
             Self::Unsupported { .. } => "UnsupportedForMessageFormatException",
             Self::ProducerState(error) => error.kafka_class(),
-            Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) => "IllegalArgumentException",
+            Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) | Self::BeyondLogEnd { .. } => "IllegalArgumentException",
+            Self::BeyondHighWatermark { .. } => "OffsetOutOfRangeException",
             Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",
         }
     }

@@ -3,13 +3,14 @@
 use super::config::LogConfig;
 use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
-use super::files::{LEADER_EPOCH_CHECKPOINT, LOG_FILE};
+use super::config::OpenOptions;
+use super::files::{LEADER_EPOCH_CHECKPOINT, SegmentFile};
+use super::segment::Segment;
 use super::txn_index::AbortedTxn;
 use crate::mirror::MirrorMetadata;
 use crate::psm::ProducerStateManager;
-use crate::record::RecordBatch;
 use crate::storage::{Storage, StorageError};
-use crate::types::{LeaderEpoch, Offset};
+use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// A partition log over a storage.
 ///
@@ -22,76 +23,55 @@ pub struct PartitionLog<S> {
     pub(super) config: LogConfig,
     pub(super) epochs: LeaderEpochCache,
     pub(super) psm: ProducerStateManager,
-    pub(super) aborted: Vec<AbortedTxn>,
-    pub(super) slots: Vec<BatchSlot>,
-    /// Length of the log file up to the end of the last whole batch.
-    pub(super) valid_bytes: u64,
-    /// The log file is longer than that.
-    pub(super) has_trailing_bytes: bool,
+    /// Ascending by base offset; the last is the active one. Never empty in a log that is open.
+    pub(super) segments: Vec<Segment>,
     pub(super) log_start_offset: Offset,
     pub(super) log_end_offset: Offset,
     pub(super) high_watermark: Offset,
+    /// Everything below is durable.
+    pub(super) recovery_point: Offset,
+    /// What the producer state said when it was last asked: Kafka does not ask after every change.
+    pub(super) first_unstable_offset: Option<Offset>,
     pub(super) mirror_source: Option<String>,
     failed: Option<StorageError>,
 }
 
-/// Where a batch lies in the log file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BatchSlot {
-    pub(super) base_offset: Offset,
-    pub(super) last_offset: Offset,
-    pub(super) position: u64,
-    pub(super) size: usize,
-}
-
-impl BatchSlot {
-    pub(super) fn new(batch: &RecordBatch, position: u64) -> Self {
-        Self { base_offset: batch.base_offset(), last_offset: batch.last_offset(), position, size: batch.size_in_bytes() }
-    }
-}
-
 impl<S: Storage> PartitionLog<S> {
-    /// Makes a log without batches in a storage that holds none.
+    /// Makes a log without batches in a storage that holds none. `now` is the clock in milliseconds.
     ///
     /// # Errors
     /// [`LogError::AlreadyExists`]; or when the storage fails.
-    pub fn create(storage: S, config: LogConfig) -> Result<Self, LogError> {
-        if storage.len(LOG_FILE)?.is_some() {
+    pub fn create(storage: S, config: LogConfig, now: TimestampMs) -> Result<Self, LogError> {
+        if storage.names()?.iter().any(|name| matches!(SegmentFile::parse(name), Some((_, SegmentFile::Log)))) {
             return Err(LogError::AlreadyExists);
         }
-        let mut log = Self::load_metadata(storage, config)?;
-        log.create_files()?;
-        Ok(log)
-    }
-
-    pub(super) fn create_files(&mut self) -> Result<(), LogError> {
-        self.storage.replace(LOG_FILE, &bytes::Bytes::new())?;
-        self.epochs = LeaderEpochCache::default();
-        let checkpoint = self.epochs.encode();
-        self.storage.replace(LEADER_EPOCH_CHECKPOINT, &checkpoint)?;
-        Ok(())
+        Self::open(storage, config, OpenOptions::new(super::Recovery::Clean), now).map(|(log, _)| log)
     }
 
     /// A log that knows its metadata, but no batches yet.
     pub(super) fn load_metadata(storage: S, config: LogConfig) -> Result<Self, LogError> {
         let checkpoint = storage.read_all(LEADER_EPOCH_CHECKPOINT)?;
+        let is_new = checkpoint.is_none();
         let epochs = LeaderEpochCache::decode(&checkpoint.unwrap_or_default())?;
         let mirror_source = MirrorMetadata::load(&storage)?.source_cluster;
-        Ok(Self {
+        let mut log = Self {
             psm: config.new_producer_state(),
             storage,
             config,
             epochs,
-            aborted: Vec::new(),
-            slots: Vec::new(),
-            valid_bytes: 0,
-            has_trailing_bytes: false,
+            segments: Vec::new(),
             log_start_offset: Offset(0),
             log_end_offset: Offset(0),
             high_watermark: Offset(0),
+            recovery_point: Offset(0),
+            first_unstable_offset: None,
             mirror_source,
             failed: None,
-        })
+        };
+        if is_new {
+            log.storage.replace(LEADER_EPOCH_CHECKPOINT, &bytes::Bytes::new())?;
+        }
+        Ok(log)
     }
 
     /// The settings.
@@ -136,18 +116,28 @@ impl<S: Storage> PartitionLog<S> {
         self.first_unstable_offset().map_or(self.high_watermark, |offset| offset.min(self.high_watermark))
     }
 
-    /// The first offset that is not both decided and replicated.
+    /// The first offset that is not both decided and replicated, as the log knows since its last append, change of the
+    /// high watermark or of the log start offset.
     #[must_use]
     pub fn first_unstable_offset(&self) -> Option<Offset> {
-        let offset = self.psm.first_unstable_offset();
-        offset.map(|offset| offset.max(self.log_start_offset))
+        self.first_unstable_offset
     }
 
-    /// Sets the high watermark, clamped to the range of the log; it may go down. Returns what it is now.
-    pub fn update_high_watermark(&mut self, offset: Offset) -> Offset {
-        self.high_watermark = offset.max(self.log_start_offset).min(self.log_end_offset);
-        self.psm.on_high_watermark_updated(self.high_watermark);
-        self.high_watermark
+    /// Everything below this offset is durable.
+    #[must_use]
+    pub fn recovery_point(&self) -> Offset {
+        self.recovery_point
+    }
+
+    /// The size of all segments, in bytes.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.file_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Base offset and size in bytes of each segment, ascending.
+    pub fn segments(&self) -> impl Iterator<Item = (Offset, u64)> {
+        self.segments.iter().map(|segment| (segment.base_offset, segment.file_bytes))
     }
 
     /// What the log remembers about producers.
@@ -163,9 +153,8 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// The aborted transactions, in order of their markers.
-    #[must_use]
-    pub fn aborted_transactions(&self) -> &[AbortedTxn] {
-        &self.aborted
+    pub fn aborted_transactions(&self) -> impl Iterator<Item = &AbortedTxn> {
+        self.segments.iter().flat_map(|segment| &segment.aborted)
     }
 
     /// The cluster that this log mirrors, or mirrored last.
@@ -207,46 +196,6 @@ impl<S: Storage> PartitionLog<S> {
     #[must_use]
     pub fn end_offset_for_epoch(&self, epoch: LeaderEpoch) -> Option<(LeaderEpoch, Offset)> {
         self.epochs.end_offset_for(epoch, self.log_end_offset)
-    }
-
-    /// Removes producers that were idle too long; see [`ProducerStateManager::remove_expired_producers`].
-    pub fn remove_expired_producers(&mut self, now: crate::types::TimestampMs) {
-        self.psm.remove_expired_producers(now);
-    }
-
-    /// Writes a snapshot of producer state at the log end offset; tells whether there was anything new to write.
-    ///
-    /// # Errors
-    /// When the log is offline or the storage fails.
-    pub fn take_snapshot(&mut self) -> Result<bool, LogError> {
-        self.check_online()?;
-        let taken = self.psm.take_snapshot(&mut self.storage);
-        Ok(self.or_offline(taken)?)
-    }
-
-    /// Makes everything durable that was appended.
-    ///
-    /// # Errors
-    /// When the log is offline or the storage fails.
-    pub fn flush(&mut self) -> Result<(), LogError> {
-        self.check_online()?;
-        let synced = self.storage.sync(LOG_FILE);
-        self.or_offline(synced)?;
-        if !self.aborted.is_empty() {
-            let synced = self.storage.sync(super::files::TXN_INDEX_FILE);
-            self.or_offline(synced)?;
-        }
-        Ok(())
-    }
-
-    /// An orderly stop: makes everything durable and writes a snapshot at the log end offset. Afterwards the storage may
-    /// be opened with [`super::Recovery::Clean`].
-    ///
-    /// # Errors
-    /// When the log is offline or the storage fails.
-    pub fn close_clean(&mut self) -> Result<(), LogError> {
-        self.flush()?;
-        self.take_snapshot().map(|_| ())
     }
 
     /// The error that took the log offline, if one did.

@@ -1,24 +1,47 @@
-//! Reading (Kafka: `UnifiedLog.read`, `collectAbortedTransactions`).
+//! Reading (Kafka: `UnifiedLog.read`, `LocalLog.read`, `LogSegment.read`, `collectAbortedTransactions`).
 
 use bytes::Bytes;
 
 use super::config::FetchIsolation;
 use super::error::ReadError;
-use super::files::LOG_FILE;
-use super::partition_log::{BatchSlot, PartitionLog};
+use super::files::SegmentFile;
+use super::partition_log::PartitionLog;
 use super::txn_index::AbortedTxn;
 use crate::record::{BatchReader, RecordBatch};
 use crate::storage::Storage;
 use crate::types::Offset;
 
+/// What a read gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchData {
+    /// Bytes of one segment from the batch on that holds or follows the offset: whole batches, and the beginning of one
+    /// that `max_bytes` cut.
+    pub records: Bytes,
+    /// For a read of committed records, the aborted transactions that it has to know of, or more; else `None`. `None`
+    /// also where no segment holds a batch at or behind the offset.
+    pub aborted: Option<Vec<AbortedTxn>>,
+}
+
+/// A place up to which may be read: a segment and the bytes of it.
+struct Bound {
+    segment_base: Offset,
+    position: u64,
+}
+
 impl<S: Storage> PartitionLog<S> {
-    /// Whole batches from the one that holds `from`, which may begin below it, up to the bound of the isolation: as many
-    /// as fit `max_bytes`, but the first in any case. Empty at and above the bound.
+    /// Up to `max_bytes` bytes of one segment from the batch that holds or follows `from`, up to the bound of the
+    /// isolation. Empty at and above the bound. With `min_one_message` the first batch comes whole in any case.
     ///
     /// # Errors
     /// [`ReadError::OffsetOutOfRange`] below the log start offset and above the log end offset; or when the log is
     /// offline or the storage fails.
-    pub fn read(&self, from: Offset, isolation: FetchIsolation, max_bytes: usize) -> Result<Bytes, ReadError> {
+    pub fn fetch(
+        &self,
+        from: Offset,
+        isolation: FetchIsolation,
+        max_bytes: usize,
+        min_one_message: bool,
+    ) -> Result<FetchData, ReadError> {
         self.check_online()?;
         if from < self.log_start_offset || from > self.log_end_offset {
             return Err(ReadError::OffsetOutOfRange {
@@ -27,50 +50,120 @@ impl<S: Storage> PartitionLog<S> {
                 log_end_offset: self.log_end_offset,
             });
         }
-        let bound = match isolation {
+        let bound_offset = match isolation {
             FetchIsolation::LogEnd => self.log_end_offset,
             FetchIsolation::HighWatermark => self.high_watermark,
             FetchIsolation::TxnCommitted => self.last_stable_offset(),
         };
-        let mut slots = self.slots_from(from).iter().take_while(|slot| from < bound && slot.last_offset < bound);
-        let Some(first) = slots.next() else {
-            return Ok(Bytes::new());
-        };
-        let mut size = first.size;
-        for slot in slots {
-            match size.checked_add(slot.size) {
-                Some(larger) if larger <= max_bytes => size = larger,
-                _ => break,
-            }
+        let with_aborted = isolation == FetchIsolation::TxnCommitted;
+        if from >= bound_offset {
+            return Ok(FetchData { records: Bytes::new(), aborted: with_aborted.then(Vec::new) });
         }
-        Ok(self.storage.read(LOG_FILE, first.position, size)?)
+        let bound = self.bound_at(bound_offset);
+        let first = self.floor_segment(from).unwrap_or(0);
+        for (index, segment) in self.segments.iter().enumerate().skip(first) {
+            let Some(slot) = segment.slots_from(from).first() else { continue };
+            let end = match segment.base_offset.cmp(&bound.segment_base) {
+                std::cmp::Ordering::Less => segment.file_bytes,
+                std::cmp::Ordering::Equal => bound.position,
+                std::cmp::Ordering::Greater => slot.position,
+            };
+            let max = if min_one_message { max_bytes.max(slot.size) } else { max_bytes };
+            let size = usize::try_from(end.saturating_sub(slot.position)).unwrap_or(usize::MAX).min(max);
+            let records = match size {
+                0 => Bytes::new(),
+                size => self.storage.read(&segment.name(SegmentFile::Log), slot.position, size)?,
+            };
+            let aborted = with_aborted.then(|| self.aborted_for(index, from, slot.position, records.len()));
+            return Ok(FetchData { records, aborted });
+        }
+        Ok(FetchData { records: Bytes::new(), aborted: None })
     }
 
-    /// All batches of the log.
+    /// Where an offset lies: in front of the batch that holds or follows it; for the log end offset, behind the last.
+    fn bound_at(&self, offset: Offset) -> Bound {
+        let end = self.segments.last().map_or(Bound { segment_base: Offset(0), position: 0 }, |active| Bound {
+            segment_base: active.base_offset,
+            position: active.file_bytes,
+        });
+        if offset >= self.log_end_offset {
+            return end;
+        }
+        let first = self.floor_segment(offset).unwrap_or(0);
+        let found = self.segments.iter().skip(first).find_map(|segment| {
+            let position = segment.position_of(offset)?;
+            Some(Bound { segment_base: segment.base_offset, position })
+        });
+        found.unwrap_or(end)
+    }
+
+    /// The aborted transactions for a read of so many bytes. How far they reach is told by the offset index, so there may
+    /// be more than the records need.
+    fn aborted_for(&self, index: usize, from: Offset, position: u64, bytes: usize) -> Vec<AbortedTxn> {
+        let next_base = self.segments.get(index.saturating_add(1)).map(|next| next.base_offset);
+        let indexed =
+            self.segments.get(index).and_then(|segment| segment.offset_index.upper_bound(position.saturating_add(bytes as u64)));
+        let to = indexed.or(next_base).unwrap_or(self.log_end_offset);
+        self.collect_from_segment(index, from, to)
+    }
+
+    /// Whole batches from the one that holds `from` on, up to the bound of the isolation, over all segments.
+    ///
+    /// # Errors
+    /// As [`Self::fetch`].
+    pub fn read(&self, from: Offset, isolation: FetchIsolation, max_bytes: usize) -> Result<Bytes, ReadError> {
+        let mut out: Vec<Bytes> = Vec::new();
+        let mut size: usize = 0;
+        let mut next = from;
+        loop {
+            let left = max_bytes.saturating_sub(size);
+            let data = self.fetch(next, isolation, left, size == 0)?.records;
+            let mut reader = BatchReader::new(data.clone());
+            let last = reader.by_ref().map_while(Result::ok).last();
+            let Some(last) = last else { break };
+            let whole = data.slice(..reader.position().min(data.len()));
+            size = size.saturating_add(whole.len());
+            out.push(whole);
+            next = last.next_offset();
+            if size >= max_bytes || next >= self.log_end_offset {
+                break;
+            }
+        }
+        Ok(if let [one] = out.as_slice() { one.clone() } else { Bytes::from(out.concat()) })
+    }
+
+    /// All batches of the log, also those below the log start offset.
     ///
     /// # Errors
     /// When the log is offline, the storage fails, or a batch can no longer be read.
     pub fn batches(&self) -> Result<Vec<RecordBatch>, ReadError> {
         self.check_online()?;
-        let len = usize::try_from(self.valid_bytes).unwrap_or(usize::MAX);
-        let mut reader = BatchReader::new(self.storage.read(LOG_FILE, 0, len)?);
-        let mut batches = Vec::with_capacity(self.slots.len());
-        loop {
-            let position = reader.position() as u64;
-            match reader.next() {
-                None => return Ok(batches),
-                Some(Ok(batch)) => batches.push(batch),
-                Some(Err(source)) => return Err(ReadError::CorruptRecord { position, source }),
+        let mut batches = Vec::new();
+        for segment in &self.segments {
+            let len = usize::try_from(segment.valid_bytes).unwrap_or(usize::MAX);
+            let mut reader = BatchReader::new(self.storage.read(&segment.name(SegmentFile::Log), 0, len)?);
+            loop {
+                let position = reader.position() as u64;
+                match reader.next() {
+                    None => break,
+                    Some(Ok(batch)) => batches.push(batch),
+                    Some(Err(source)) => return Err(ReadError::CorruptRecord { position, source }),
+                }
             }
         }
+        Ok(batches)
     }
 
     /// The aborted transactions that a read-committed reader of offsets from `from` up to, not including, `to` has to
     /// know.
     #[must_use]
     pub fn collect_aborted_transactions(&self, from: Offset, to: Offset) -> Vec<AbortedTxn> {
+        self.collect_from_segment(self.floor_segment(from).unwrap_or(0), from, to)
+    }
+
+    fn collect_from_segment(&self, first: usize, from: Offset, to: Offset) -> Vec<AbortedTxn> {
         let mut found = Vec::new();
-        for aborted in &self.aborted {
+        for aborted in self.segments.iter().skip(first).flat_map(|segment| &segment.aborted) {
             if aborted.last_offset >= from && aborted.first_offset < to {
                 found.push(*aborted);
             }
@@ -79,11 +172,5 @@ impl<S: Storage> PartitionLog<S> {
             }
         }
         found
-    }
-
-    /// The batches from the one that holds or follows an offset.
-    pub(super) fn slots_from(&self, offset: Offset) -> &[BatchSlot] {
-        let index = self.slots.partition_point(|slot| slot.last_offset < offset);
-        self.slots.get(index..).unwrap_or_default()
     }
 }

@@ -1,154 +1,102 @@
-//! Opening a log (Kafka: `LogLoader.load`, `LogSegment.recover`).
+//! Recovering a segment after a crash (Kafka: `LogLoader.recoverSegment`, `LogSegment.recover`).
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
-use super::config::{LogConfig, Recovery};
-use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
-use super::files::{LOG_FILE, TXN_INDEX_FILE};
-use super::partition_log::{BatchSlot, PartitionLog};
-use super::rebuild::{Replay, scan_failed};
+use super::files::SegmentFile;
+use super::epoch_cache::LeaderEpochCache;
+use super::partition_log::PartitionLog;
+use super::rebuild::{Rebuild, Replay, scan_failed};
 use super::result::RecoveryReport;
 use super::scan::{ScanError, Scanner};
-use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
+use super::segment::{BatchSlot, Segment};
+use super::txn_index::AbortedTxn;
 use crate::barrier::{BarrierRules, Place};
 use crate::psm::{BatchFacts, ProducerStateError, ProducerStateManager};
 use crate::record::RecordBatch;
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
-/// The base offset of the one segment.
-const SEGMENT_BASE: Offset = Offset(0);
-
 impl<S: Storage> PartitionLog<S> {
-    /// Opens the log in a storage; one that holds none is given an empty log. The high watermark is the log start
-    /// offset afterwards. `now`, in milliseconds, decides which producers of a snapshot have expired.
-    ///
-    /// # Errors
-    /// When the storage fails, a batch that is trusted cannot be read, or the replay of a batch is refused, which no
-    /// recovery mends. Unclean recovery never fails for a torn or corrupt batch: it cuts the log there.
-    pub fn open(storage: S, config: LogConfig, recovery: Recovery, now: TimestampMs) -> Result<(Self, RecoveryReport), LogError> {
-        let mut log = Self::load_metadata(storage, config)?;
-        if log.storage.len(LOG_FILE)?.is_none() {
-            log.create_files()?;
+    /// Checks and replays a segment batch by batch, cuts it at the first bad batch, builds its indexes anew, and writes a
+    /// snapshot at its end: so that holds one batch of each producer. Producer state in front of the segment comes from
+    /// the snapshots and segments before it; snapshots behind its base are deleted. Returns how many bytes were cut.
+    /// `later` are the segments behind it, the last first; `None` while the log does not know this segment yet.
+    pub(super) fn recover_segment(
+        &mut self,
+        mut segment: Segment,
+        later: Option<&[Segment]>,
+        report: &mut RecoveryReport,
+        now: TimestampMs,
+    ) -> Result<(Segment, u64), LogError> {
+        let mut psm = self.config.new_producer_state();
+        let source = self.mirror_source.clone();
+        let rules = BarrierRules { policy: self.config.barrier, mirror_source: source.as_deref() };
+        // Which snapshots are written on the way depends on the last two segments.
+        let mut known = self.segments.clone();
+        if let Some(later) = later {
+            known.push(segment.clone());
+            known.extend(later.iter().rev().cloned());
         }
-        let mut report = match recovery {
-            Recovery::Clean => log.load_clean()?,
-            Recovery::Unclean => log.recover_segment()?,
+        let rebuild = Rebuild {
+            segments: &known,
+            rules,
+            log_start: self.log_start_offset,
+            last_offset: segment.base_offset,
+            now,
+            after_clean_stop: false,
         };
-        if log.epochs.truncate_from_end(log.log_end_offset) {
-            log.write_epochs()?;
+        rebuild.run(&mut psm, &mut self.storage)?;
+        let corruption = self.replay_segment(&mut segment, &mut psm, rules)?;
+        let cut = segment.file_bytes.saturating_sub(segment.valid_bytes);
+        if cut > 0 {
+            self.storage.truncate(&segment.name(SegmentFile::Log), segment.valid_bytes)?;
+            segment.file_bytes = segment.valid_bytes;
         }
-        ProducerStateManager::remove_stray_snapshots(&mut log.storage, &[SEGMENT_BASE])?;
-        let after_clean_stop = recovery == Recovery::Clean;
-        let replayed = log.rebuild_producer_state(log.log_end_offset, now, after_clean_stop)?;
-        report.replayed_batches = report.replayed_batches.saturating_add(replayed);
-        report.batches = log.slots.len();
-        report.log_end_offset = log.log_end_offset;
-        Ok((log, report))
-    }
-
-    /// Finds the batches by their headers and trusts the rest.
-    fn load_clean(&mut self) -> Result<RecoveryReport, LogError> {
-        let mut scanner = Scanner::new(&self.storage, LOG_FILE, 0)?;
-        loop {
-            let position = scanner.position();
-            let batch = scanner.next();
-            match batch.map_err(|error| scan_failed(error, position))? {
-                None => break,
-                Some(batch) => {
-                    check_ascends(&batch, position, self.log_end_offset)?;
-                    self.slots.push(BatchSlot::new(&batch, position));
-                    self.log_end_offset = batch.next_offset();
-                }
-            }
-        }
-        self.valid_bytes = scanner.position();
-        let trailing_bytes = scanner.file_len().saturating_sub(self.valid_bytes);
-        self.has_trailing_bytes = trailing_bytes > 0;
-        self.load_txn_index()?;
-        Ok(RecoveryReport { trailing_bytes, ..RecoveryReport::default() })
-    }
-
-    fn load_txn_index(&mut self) -> Result<(), LogError> {
-        let Some(file) = self.storage.read_all(TXN_INDEX_FILE)? else {
-            return Ok(());
-        };
-        let whole = file.len() / TXN_INDEX_ENTRY_BYTES * TXN_INDEX_ENTRY_BYTES;
-        if whole < file.len() {
-            // A later entry has to begin where an entry begins.
-            self.storage.truncate(TXN_INDEX_FILE, whole as u64)?;
-        }
-        self.aborted = AbortedTxn::decode_all(file);
-        Ok(())
-    }
-
-    /// Checks and replays batch by batch, cuts the log at the first bad batch, and writes a snapshot at the end, which
-    /// is what producer state is loaded from afterwards: so it holds one batch of each producer.
-    fn recover_segment(&mut self) -> Result<RecoveryReport, LogError> {
-        for file in crate::psm::snapshot_files(&self.storage)? {
-            self.storage.remove(&file.name)?;
-        }
-        let rules = BarrierRules { policy: self.config.barrier, mirror_source: self.mirror_source.as_deref() };
-        let psm = self.config.new_producer_state();
-        let mut segment = Recovered::new(psm, std::mem::take(&mut self.epochs));
-        let mut scanner = Scanner::new(&self.storage, LOG_FILE, 0)?;
-        let corruption = segment.replay(&mut scanner, rules)?;
-        let file_len = scanner.file_len();
-        self.epochs = segment.epochs;
-        self.slots = segment.slots;
-        self.aborted = segment.aborted;
-        self.valid_bytes = segment.valid_bytes;
-        self.log_end_offset = segment.end_offset;
-        if file_len > self.valid_bytes {
-            self.storage.truncate(LOG_FILE, self.valid_bytes)?;
-        }
-        self.storage.sync(LOG_FILE)?;
-        self.write_txn_index()?;
+        segment.add_time_index_entry(&mut self.storage)?;
+        self.storage.sync(&segment.name(SegmentFile::Log))?;
         self.write_epochs()?;
-        segment.psm.set_map_end_offset(segment.end_offset);
-        segment.psm.take_snapshot(&mut self.storage)?;
-        Ok(RecoveryReport {
-            truncated_bytes: file_len.saturating_sub(self.valid_bytes),
-            corruption,
-            replayed_batches: self.slots.len(),
-            ..RecoveryReport::default()
-        })
-    }
-
-    /// Writes the index as it is in memory; without entries there is no file.
-    pub(super) fn write_txn_index(&mut self) -> Result<(), LogError> {
-        if self.aborted.is_empty() {
-            self.storage.remove(TXN_INDEX_FILE)?;
-            return Ok(());
-        }
-        let mut bytes = BytesMut::with_capacity(self.aborted.len() * TXN_INDEX_ENTRY_BYTES);
-        for aborted in &self.aborted {
-            bytes.extend_from_slice(&aborted.encode());
-        }
-        let bytes: Bytes = bytes.freeze();
-        self.storage.replace(TXN_INDEX_FILE, &bytes)?;
-        Ok(())
-    }
-}
-
-/// What recovery makes of a segment's bytes.
-struct Recovered {
-    psm: ProducerStateManager,
-    epochs: LeaderEpochCache,
-    slots: Vec<BatchSlot>,
-    aborted: Vec<AbortedTxn>,
-    valid_bytes: u64,
-    end_offset: Offset,
-}
-
-impl Recovered {
-    fn new(psm: ProducerStateManager, epochs: LeaderEpochCache) -> Self {
-        Self { psm, epochs, slots: Vec::new(), aborted: Vec::new(), valid_bytes: 0, end_offset: SEGMENT_BASE }
+        psm.take_snapshot(&mut self.storage)?;
+        report.truncated_bytes = report.truncated_bytes.saturating_add(cut);
+        report.replayed_batches = report.replayed_batches.saturating_add(segment.slots.len());
+        report.corruption = report.corruption.take().or(corruption);
+        Ok((segment, cut))
     }
 
     /// Takes in batches up to the first bad one; returns what is wrong with that one, if it is whole.
-    fn replay<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, rules: BarrierRules<'_>) -> Result<Option<String>, LogError> {
+    fn replay_segment(
+        &mut self,
+        segment: &mut Segment,
+        psm: &mut ProducerStateManager,
+        rules: BarrierRules<'_>,
+    ) -> Result<Option<String>, LogError> {
+        reset(segment, &mut self.storage)?;
+        let name = segment.name(SegmentFile::Log);
+        let mut recovered =
+            Recovering { segment, psm, rules, epochs: &mut self.epochs, indexed: (BytesMut::new(), BytesMut::new()), last_indexed: 0 };
+        let corruption = recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
+        let (offset_index, time_index) = recovered.indexed;
+        for (file, bytes) in [(SegmentFile::OffsetIndex, offset_index), (SegmentFile::TimeIndex, time_index)] {
+            self.storage.replace(&segment.name(file), &bytes.freeze())?;
+        }
+        segment.write_txn_index(&mut self.storage)?;
+        Ok(corruption)
+    }
+}
+
+/// A segment while it is recovered.
+struct Recovering<'a> {
+    segment: &'a mut Segment,
+    psm: &'a mut ProducerStateManager,
+    rules: BarrierRules<'a>,
+    epochs: &'a mut LeaderEpochCache,
+    /// The files of offset index and time index.
+    indexed: (BytesMut, BytesMut),
+    last_indexed: u64,
+}
+
+impl Recovering<'_> {
+    fn take_all<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, interval: u64) -> Result<Option<String>, LogError> {
         loop {
             let position = scanner.position();
             let batch = match scanner.next() {
@@ -160,38 +108,59 @@ impl Recovered {
             if let Err(error) = batch.ensure_valid() {
                 return Ok(Some(error.to_string()));
             }
-            if let Err(error) = check_ascends(&batch, position, self.end_offset) {
+            if let Err(error) = check_ascends(&batch, position, self.segment.next_offset()) {
                 return Ok(Some(error.to_string()));
             }
-            match self.take_in(&batch, rules) {
+            self.index(BatchSlot::new(&batch, position), interval);
+            self.recover_epoch(&batch);
+            match self.replay(&batch) {
                 Ok(()) => {}
-                Err(error) if error.kafka_class() == "InvalidRecordException" => {
-                    return Ok(Some(error.to_string()));
-                }
+                // Kafka counts the batch as good by now, and cuts behind it.
+                Err(error) if error.kafka_class() == "InvalidRecordException" => return Ok(Some(error.to_string())),
                 Err(error) => return Err(error.into()),
             }
-            self.slots.push(BatchSlot::new(&batch, position));
-            self.valid_bytes = scanner.position();
-            self.end_offset = batch.next_offset();
         }
     }
 
-    fn take_in(&mut self, batch: &RecordBatch, rules: BarrierRules<'_>) -> Result<(), ProducerStateError> {
+    fn index(&mut self, slot: BatchSlot, interval: u64) {
+        self.segment.note_timestamp(&slot);
+        if slot.position.saturating_sub(self.last_indexed) > interval {
+            let (offset_index, time_index) = self.segment.index(&slot);
+            self.indexed.0.extend_from_slice(&offset_index.unwrap_or_default());
+            self.indexed.1.extend_from_slice(&time_index.unwrap_or_default());
+            self.last_indexed = slot.position;
+        }
+        self.segment.take_in(slot);
+    }
+
+    fn recover_epoch(&mut self, batch: &RecordBatch) {
         let epoch = batch.leader_epoch();
         if epoch >= LeaderEpoch(0) && self.epochs.latest_epoch().is_none_or(|latest| epoch > latest) {
             // Neither is negative: this cannot be refused.
             let _ = self.epochs.assign(epoch, batch.base_offset());
         }
-        let mut replay = Replay::new(rules, Place::SegmentRecovery);
-        replay.meet(&mut self.psm, &BatchFacts::from(batch))?;
-        let completed = replay.pending.commit(&mut self.psm)?;
-        let aborted = completed.iter().filter_map(AbortedTxn::from_completion);
-        self.aborted.extend(aborted);
+    }
+
+    fn replay(&mut self, batch: &RecordBatch) -> Result<(), ProducerStateError> {
+        let mut replay = Replay::new(self.rules, Place::SegmentRecovery);
+        replay.meet(self.psm, &BatchFacts::from(batch))?;
+        let completed = replay.pending.commit(self.psm)?;
+        self.segment.aborted.extend(completed.iter().filter_map(AbortedTxn::from_completion));
+        self.psm.set_map_end_offset(batch.next_offset());
         Ok(())
     }
 }
 
-fn check_ascends(batch: &RecordBatch, position: u64, expected: Offset) -> Result<(), LogError> {
+/// Forgets what is known of a segment's batches, so that both indexes are there and empty.
+fn reset(segment: &mut Segment, storage: &mut impl Storage) -> Result<(), LogError> {
+    let file_bytes = segment.file_bytes;
+    *segment = Segment::new(segment.base_offset, segment.created());
+    segment.file_bytes = file_bytes;
+    Ok(segment.touch_indexes(storage)?)
+}
+
+/// Offsets ascend from batch to batch.
+pub(super) fn check_ascends(batch: &RecordBatch, position: u64, expected: Offset) -> Result<(), LogError> {
     let (base_offset, last_offset) = (batch.base_offset(), batch.last_offset());
     if base_offset >= expected && last_offset >= base_offset && last_offset < Offset(i64::MAX) {
         return Ok(());

@@ -55,11 +55,6 @@ impl<'a, S: Storage> Scanner<'a, S> {
         self.position
     }
 
-    /// The length of the file, in bytes.
-    pub(super) fn file_len(&self) -> u64 {
-        self.len
-    }
-
     /// The next batch, not checked beyond its header; `None` at the end and when the last batch is not whole.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, ScanError> {
         let left = self.len.saturating_sub(self.position);

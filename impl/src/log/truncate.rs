@@ -1,9 +1,9 @@
 //! Cutting a log (Kafka: `UnifiedLog.truncateTo`).
 
 use super::error::LogError;
-use super::files::LOG_FILE;
 use super::partition_log::PartitionLog;
-use crate::storage::Storage;
+use crate::psm::snapshot_file_name;
+use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
 impl<S: Storage> PartitionLog<S> {
@@ -11,7 +11,8 @@ impl<S: Storage> PartitionLog<S> {
     /// `now`, in milliseconds, decides which producers of a snapshot have expired.
     ///
     /// A batch that holds `target` is cut as a whole, but the log end offset becomes `target`: what lies between is a
-    /// hole. At or above the log end offset only a leader epoch that begins there is forgotten.
+    /// hole. At or above the log end offset only a leader epoch that begins there is forgotten. Below the first segment
+    /// the log is emptied and starts at `target`.
     ///
     /// # Errors
     /// When `target` is negative, the log is offline, the storage fails, or the replay of a batch is refused.
@@ -28,36 +29,37 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn truncate(&mut self, target: Offset, now: TimestampMs) -> Result<bool, LogError> {
-        let cuts = target < self.log_end_offset;
-        if cuts {
-            self.cut_segment(target)?;
+        if target >= self.log_end_offset {
+            self.truncate_epochs(target)?;
+            return Ok(false);
         }
-        if self.epochs.truncate_from_end(self.log_end_offset) {
-            self.write_epochs()?;
+        if self.segments.first().is_some_and(|first| first.base_offset > target) {
+            self.truncate_fully_and_start_at(target, now)?;
+            return Ok(true);
         }
-        if cuts {
-            self.log_start_offset = self.log_start_offset.min(target);
-            self.rebuild_producer_state(target, now, false)?;
-            self.update_high_watermark(self.high_watermark.min(target));
-        }
-        Ok(cuts)
+        self.cut_segments(target, now)?;
+        self.truncate_epochs(target)?;
+        self.log_start_offset = self.log_start_offset.min(target);
+        self.rebuild_producer_state(target, now, false)?;
+        self.follow_log_end();
+        Ok(true)
     }
 
-    fn cut_segment(&mut self, target: Offset) -> Result<(), LogError> {
-        let keep = self.slots.partition_point(|slot| slot.last_offset < target);
-        let cut_at = self.slots.get(keep).map(|slot| slot.position);
-        if let Some(position) = cut_at {
-            self.storage.truncate(LOG_FILE, position)?;
-            self.valid_bytes = position;
-            self.has_trailing_bytes = false;
-            self.slots.truncate(keep);
+    fn truncate_epochs(&mut self, target: Offset) -> Result<(), StorageError> {
+        if self.epochs.truncate_from_end(target) { self.write_epochs() } else { Ok(()) }
+    }
+
+    fn cut_segments(&mut self, target: Offset, now: TimestampMs) -> Result<(), StorageError> {
+        let keep = self.segments.partition_point(|segment| segment.base_offset <= target);
+        for segment in self.segments.split_off(keep.max(1)) {
+            segment.remove_files(&mut self.storage)?;
+            self.storage.remove(&snapshot_file_name(segment.base_offset))?;
+        }
+        if let Some(active) = self.segments.last_mut() {
+            active.truncate_to(&mut self.storage, target, now)?;
         }
         self.log_end_offset = target;
-        let kept = self.aborted.partition_point(|aborted| aborted.last_offset < target);
-        if kept < self.aborted.len() {
-            self.aborted.truncate(kept);
-            self.write_txn_index()?;
-        }
+        self.recovery_point = self.recovery_point.min(target);
         Ok(())
     }
 }

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use super::config::LogConfig;
 use super::error::AppendError;
 use crate::psm::AppendOrigin;
-use crate::record::{BatchReader, Compression, RecordBatch, TimestampType};
-use crate::types::{LeaderEpoch, Offset, Sequence, TimestampMs};
+use crate::record::{BatchReader, RecordBatch};
+use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// The batches of an append that are to be appended.
 #[derive(Debug)]
@@ -14,6 +14,13 @@ pub(super) struct Analyzed {
     pub(super) batches: Vec<RecordBatch>,
     /// Size of these batches: the leading bytes of what was handed in.
     pub(super) valid_bytes: usize,
+}
+
+impl Analyzed {
+    /// The largest timestamp of the batches, in milliseconds.
+    pub(super) fn max_timestamp(&self) -> TimestampMs {
+        self.batches.iter().map(RecordBatch::max_timestamp).fold(TimestampMs::NONE, TimestampMs::max)
+    }
 }
 
 /// Reads the batches of an append and checks each. A batch that is not whole ends it, silently; so does, in a copy, one
@@ -61,50 +68,4 @@ pub(super) fn check_order(batch: &RecordBatch, previous: Offset) -> Result<(), A
         return Ok(());
     }
     Err(AppendError::OffsetsOutOfOrder { base_offset, last_offset, previous })
-}
-
-/// The one batch that a leader may append at once, as far as its header and records can be checked. Records of a
-/// compressed batch are not looked at yet.
-pub(super) fn check_leader_batch(
-    batch: &RecordBatch,
-    origin: AppendOrigin,
-    now: TimestampMs,
-    config: &LogConfig,
-) -> Result<(), AppendError> {
-    let count = i64::from(batch.record_count());
-    if count <= 0 || count != i64::from(batch.last_offset_delta()).saturating_add(1) {
-        let why = "the record count is not that of the offset range, or is 0";
-        return Err(AppendError::InvalidRecord(why));
-    }
-    if origin == AppendOrigin::Client {
-        check_client_batch(batch)?;
-    }
-    if batch.attributes().compression().is_some_and(|codec| codec != Compression::None) {
-        return Ok(());
-    }
-    if batch.timestamp_type() == TimestampType::LogAppendTime {
-        let (offset, timestamp) = (batch.base_offset(), batch.max_timestamp());
-        return Err(AppendError::InvalidTimestamp { offset, timestamp, now });
-    }
-    let records = batch.records().map_err(AppendError::UnreadableRecord)?;
-    for record in records {
-        let ahead_ms = record.timestamp.get().saturating_sub(now.get());
-        let in_range = ahead_ms <= config.timestamp_after_max_ms && ahead_ms.saturating_neg() <= config.timestamp_before_max_ms;
-        if record.timestamp != TimestampMs::NONE && !in_range {
-            return Err(AppendError::InvalidTimestamp { offset: record.offset, timestamp: record.timestamp, now });
-        }
-    }
-    Ok(())
-}
-
-fn check_client_batch(batch: &RecordBatch) -> Result<(), AppendError> {
-    if batch.is_control() {
-        let why = "clients may not write control records";
-        return Err(AppendError::InvalidRecord(why));
-    }
-    if batch.has_producer_id() && batch.base_sequence() < Sequence(0) {
-        let why = "a batch with a producer id needs a sequence of 0 or above";
-        return Err(AppendError::InvalidRecord(why));
-    }
-    Ok(())
 }

@@ -186,8 +186,13 @@ impl<S: Storage> MirrorPartition<S> {
     ///
     /// # Errors
     /// As the log's append.
-    pub fn append_as_follower(&mut self, batches: Bytes, leader_epoch: LeaderEpoch) -> Result<AppendResult, AppendError> {
-        self.log.append_as_follower(batches, leader_epoch, ReplicationPath::IntraCluster)
+    pub fn append_as_follower(
+        &mut self,
+        batches: Bytes,
+        leader_epoch: LeaderEpoch,
+        now: TimestampMs,
+    ) -> Result<AppendResult, AppendError> {
+        self.log.append_as_follower(batches, leader_epoch, ReplicationPath::IntraCluster, now)
     }
 
     /// What this mirror would fetch next from a source log: whole batches from the own log end offset up to the design's
@@ -205,13 +210,18 @@ impl<S: Storage> MirrorPartition<S> {
     ///
     /// # Errors
     /// When the mirror does not fetch, or a batch cannot be read, or as [`PartitionLog::append_as_follower`].
-    pub fn mirror_append(&mut self, batches: Bytes, leader_epoch: LeaderEpoch) -> Result<AppendResult, MirrorError> {
+    pub fn mirror_append(
+        &mut self,
+        batches: Bytes,
+        leader_epoch: LeaderEpoch,
+        now: TimestampMs,
+    ) -> Result<AppendResult, MirrorError> {
         if !self.fetching {
             return Err(MirrorError::WrongState { found: self.metadata.state, expected: MirrorState::Mirroring });
         }
         let mapped = self.map_ids(batches)?;
         let path = ReplicationPath::Mirror;
-        Ok(self.log.append_as_follower(mapped, leader_epoch, path)?)
+        Ok(self.log.append_as_follower(mapped, leader_epoch, path, now)?)
     }
 
     fn map_ids(&self, batches: Bytes) -> Result<Bytes, AppendError> {

@@ -4,6 +4,7 @@ use super::entry::{BatchMetadata, ProducerStateEntry};
 use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, BatchKind, TransactionVersion};
 use super::txn::{CompletedTxn, TxnMetadata};
+use super::verification::VerificationEntry;
 use crate::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 /// The batches of one producer id within one append call.
@@ -18,12 +19,18 @@ pub struct ProducerAppendInfo {
     current_last_sequence: Sequence,
     updated: ProducerStateEntry,
     started: Vec<TxnMetadata>,
+    verification: Option<VerificationEntry>,
 }
 
 impl ProducerAppendInfo {
-    /// Starts from an entry, or from nothing when the id is not known.
+    /// Starts from an entry, or from nothing when the id is not known; and from a verification that is pending.
     #[must_use]
-    pub fn new(producer_id: ProducerId, current: Option<&ProducerStateEntry>, origin: AppendOrigin) -> Self {
+    pub fn new(
+        producer_id: ProducerId,
+        current: Option<&ProducerStateEntry>,
+        origin: AppendOrigin,
+        verification: Option<&VerificationEntry>,
+    ) -> Self {
         let updated = current.map_or_else(|| ProducerStateEntry::empty(producer_id), ProducerStateEntry::without_batches);
         Self {
             origin,
@@ -31,6 +38,7 @@ impl ProducerAppendInfo {
             current_last_sequence: current.map_or(Sequence::NONE, ProducerStateEntry::last_sequence),
             updated,
             started: Vec::new(),
+            verification: verification.copied(),
         }
     }
 
@@ -177,6 +185,7 @@ impl ProducerAppendInfo {
 
     /// Kafka: `checkSequence`. An id of which nothing is known may begin with any sequence, a new epoch only with 0.
     fn check_sequence(&self, epoch: ProducerEpoch, found: Sequence, offset: Offset) -> Result<(), ProducerStateError> {
+        self.check_verified_sequence(epoch, found, offset)?;
         let expected = if epoch != self.updated.producer_epoch {
             if self.updated.producer_epoch == ProducerEpoch::NONE {
                 return Ok(());
@@ -191,6 +200,28 @@ impl ProducerAppendInfo {
             return Ok(());
         }
         Err(ProducerStateError::OutOfOrderSequence { producer_id: self.producer_id(), offset, epoch, expected, found })
+    }
+
+    /// While a verification is pending, no batch may overtake those that wait for it: a client that bumps its epoch begins
+    /// with sequence 0, and no sequence is above the smallest that waits.
+    fn check_verified_sequence(
+        &self,
+        epoch: ProducerEpoch,
+        found: Sequence,
+        offset: Offset,
+    ) -> Result<(), ProducerStateError> {
+        let Some(pending) = &self.verification else { return Ok(()) };
+        let out_of_order = |expected| ProducerStateError::OutOfOrderSequence {
+            producer_id: self.producer_id(),
+            offset,
+            epoch,
+            expected,
+            found,
+        };
+        if pending.supports_epoch_bump && found != Sequence(0) && self.current_last_sequence == Sequence::NONE {
+            return Err(out_of_order(Sequence(0)));
+        }
+        if found > pending.lowest_sequence { Err(out_of_order(pending.lowest_sequence)) } else { Ok(()) }
     }
 
     fn last_sequence_of(&self, epoch: ProducerEpoch) -> Sequence {

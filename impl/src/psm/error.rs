@@ -60,6 +60,14 @@ pub enum ProducerStateError {
         /// First offset of the open transaction.
         txn_first_offset: Offset,
     },
+    /// A client's batch would open a transaction that was not verified.
+    #[error("producer {producer_id} at offset {offset}: the batch is not part of a transaction that was verified")]
+    NotVerified {
+        /// The producer.
+        producer_id: ProducerId,
+        /// Offset of the batch.
+        offset: Offset,
+    },
     /// A control record of another type than COMMIT and ABORT under a producer id.
     #[error("producer {producer_id} at offset {offset}: control record type {type_id}, expected 0 (ABORT) or 1 (COMMIT)")]
     NotAnEndTxnMarker {
@@ -106,7 +114,7 @@ impl ProducerStateError {
             Self::OutOfOrderSequence { .. } => "OutOfOrderSequenceException",
             Self::InvalidProducerEpoch { .. } => "InvalidProducerEpochException",
             Self::TransactionCoordinatorFenced { .. } => "TransactionCoordinatorFencedException",
-            Self::InvalidTxnState { .. } => "InvalidTxnStateException",
+            Self::InvalidTxnState { .. } | Self::NotVerified { .. } => "InvalidTxnStateException",
             Self::NotAnEndTxnMarker { .. } | Self::UnknownTransactionVersion { .. } | Self::CompletedUnknownTxn { .. } => {
                 "IllegalArgumentException"
             }

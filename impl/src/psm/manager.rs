@@ -8,6 +8,7 @@ use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, ProducerIdVisibility};
 use super::snapshot::{ProducerSnapshot, SnapshotEntry};
 use super::txn::{CompletedTxn, TxnMetadata};
+use super::verification::{VerificationEntry, VerificationGuard, VerificationRequest};
 use crate::types::{Offset, ProducerEpoch, ProducerId, TimestampMs};
 
 /// How long a transaction may be open beyond the longest timeout before it counts as late, in milliseconds
@@ -24,6 +25,8 @@ pub struct ProducerStateManager {
     producers: BTreeMap<ProducerId, ProducerStateEntry>,
     ongoing: BTreeMap<Offset, TxnMetadata>,
     unreplicated: BTreeMap<Offset, TxnMetadata>,
+    verifications: BTreeMap<ProducerId, VerificationEntry>,
+    guards_given: u64,
     map_end_offset: Offset,
     pub(super) last_snapshot_offset: Offset,
 }
@@ -38,6 +41,8 @@ impl ProducerStateManager {
             producers: BTreeMap::new(),
             ongoing: BTreeMap::new(),
             unreplicated: BTreeMap::new(),
+            verifications: BTreeMap::new(),
+            guards_given: 0,
             map_end_offset: Offset(0),
             last_snapshot_offset: Offset(0),
         }
@@ -136,7 +141,54 @@ impl ProducerStateManager {
     /// Begins an append of this producer; nothing changes before [`ProducerStateManager::update`].
     #[must_use]
     pub fn prepare_update(&self, producer_id: ProducerId, origin: AppendOrigin) -> ProducerAppendInfo {
-        ProducerAppendInfo::new(producer_id, self.last_entry(producer_id), origin)
+        ProducerAppendInfo::new(producer_id, self.last_entry(producer_id), origin, self.verification(producer_id))
+    }
+
+    /// The pending verifications, by producer id.
+    #[must_use]
+    pub fn verifications(&self) -> &BTreeMap<ProducerId, VerificationEntry> {
+        &self.verifications
+    }
+
+    /// The pending verification of a producer.
+    #[must_use]
+    pub fn verification(&self, producer_id: ProducerId) -> Option<&VerificationEntry> {
+        self.verifications.get(&producer_id)
+    }
+
+    /// Begins a verification, or joins one that is pending; returns its guard. `offset` is for the error only, `now` in
+    /// milliseconds.
+    ///
+    /// # Errors
+    /// [`ProducerStateError::InvalidProducerEpoch`] when a higher epoch of the producer is known.
+    pub(crate) fn maybe_start_verification(
+        &mut self,
+        request: &VerificationRequest,
+        offset: Offset,
+        now: TimestampMs,
+    ) -> Result<VerificationGuard, ProducerStateError> {
+        let (producer_id, found) = (request.producer_id, request.producer_epoch);
+        if let Some(entry) = self.last_entry(producer_id).filter(|entry| found < entry.producer_epoch) {
+            return Err(ProducerStateError::InvalidProducerEpoch { producer_id, offset, current: entry.producer_epoch, found });
+        }
+        if self.has_ongoing_transaction(producer_id, found) {
+            return Ok(VerificationGuard::SENTINEL);
+        }
+        if let Some(pending) = self.verifications.get_mut(&producer_id) {
+            pending.join(request);
+            return Ok(pending.guard);
+        }
+        self.guards_given = self.guards_given.saturating_add(1);
+        let guard = VerificationGuard(self.guards_given);
+        let mut entry = VerificationEntry::new(request, guard, now);
+        entry.join(request);
+        self.verifications.insert(producer_id, entry);
+        Ok(guard)
+    }
+
+    /// The transaction that was verified has begun.
+    pub(super) fn end_verification(&mut self, producer_id: ProducerId) {
+        self.verifications.remove(&producer_id);
     }
 
     /// Merges what an append made of one producer, after its batches were written.
@@ -197,6 +249,7 @@ impl ProducerStateManager {
     pub fn remove_expired_producers(&mut self, now: TimestampMs) {
         let expiration_ms = self.expiration_ms;
         self.producers.retain(|_, entry| !is_expired(entry, now, expiration_ms));
+        self.verifications.retain(|_, entry| now.get().wrapping_sub(entry.created.get()) < expiration_ms);
     }
 
     /// Removes the producers whose id is chosen, and nothing that was derived from them.

@@ -1,8 +1,5 @@
 //! What a log remembers about producers: their epochs, last batches and transactions
 //! (Kafka: `org.apache.kafka.storage.internals.log.ProducerStateManager` and its companions).
-//!
-//! The rules are those of Kafka 4.3.1 with `transaction.partition.verification.enable=false`: the state of pending
-//! verifications (KIP-890) is not kept.
 
 mod append_info;
 mod entry;
@@ -13,6 +10,7 @@ mod pending;
 mod reload;
 mod snapshot;
 mod txn;
+mod verification;
 
 pub use append_info::ProducerAppendInfo;
 pub use entry::{BATCHES_TO_RETAIN, BatchMetadata, ProducerStateEntry};
@@ -23,3 +21,4 @@ pub use pending::{Completion, Met, PendingAppend};
 pub use reload::{SnapshotFile, snapshot_file_name, snapshot_files};
 pub use snapshot::{ProducerSnapshot, SNAPSHOT_VERSION, SnapshotEntry, SnapshotError};
 pub use txn::{CompletedTxn, TxnMetadata};
+pub use verification::{Verification, VerificationEntry, VerificationGuard, VerificationRequest};

@@ -9,6 +9,7 @@ use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, TransactionVersion};
 use super::manager::ProducerStateManager;
 use super::txn::CompletedTxn;
+use super::verification::Verification;
 use crate::barrier::{BarrierRules, Place};
 use crate::types::{Offset, ProducerId};
 
@@ -20,6 +21,7 @@ use crate::types::{Offset, ProducerId};
 #[derive(Clone, Debug)]
 pub struct PendingAppend {
     origin: AppendOrigin,
+    verification: Verification,
     infos: BTreeMap<ProducerId, ProducerAppendInfo>,
     completed: Vec<CompletedTxn>,
     settled: Vec<Completion>,
@@ -49,7 +51,13 @@ impl PendingAppend {
     /// A call without batches yet.
     #[must_use]
     pub fn new(origin: AppendOrigin) -> Self {
-        Self { origin, infos: BTreeMap::new(), completed: Vec::new(), settled: Vec::new(), staged: None }
+        Self::verified(origin, Verification::default())
+    }
+
+    /// A call without batches yet, that comes with a guard.
+    #[must_use]
+    pub fn verified(origin: AppendOrigin, verification: Verification) -> Self {
+        Self { origin, verification, infos: BTreeMap::new(), completed: Vec::new(), settled: Vec::new(), staged: None }
     }
 
     /// Takes in the next batch of the call.
@@ -76,10 +84,28 @@ impl PendingAppend {
         }
         if self.origin != AppendOrigin::Replication && batch.transactional {
             check_stale_epoch(state, batch)?;
+            self.check_guard(state, batch)?;
         }
         let info = self.infos.entry(batch.producer_id).or_insert_with(|| state.prepare_update(batch.producer_id, self.origin));
         self.completed.extend(info.append(batch, tv)?);
+        if batch.transactional {
+            let state = self.staged.as_mut().unwrap_or(live);
+            end_verification(state, batch);
+        }
         Ok(Met::New)
+    }
+
+    /// A client's batch that opens a transaction has to come with the guard of its verification.
+    fn check_guard(&self, state: &ProducerStateManager, batch: &BatchFacts) -> Result<(), ProducerStateError> {
+        let opens = !batch.is_control() && !state.has_ongoing_transaction(batch.producer_id, batch.producer_epoch);
+        if !self.verification.required || !opens {
+            return Ok(());
+        }
+        let pending = state.verification(batch.producer_id).map(|entry| entry.guard).unwrap_or_default();
+        if pending.verifies(self.verification.guard) {
+            return Ok(());
+        }
+        Err(ProducerStateError::NotVerified { producer_id: batch.producer_id, offset: batch.base_offset })
     }
 
     /// Makes everything count, after the batches were written; returns the transactions that ended, in order.
@@ -139,5 +165,16 @@ fn check_stale_epoch(state: &ProducerStateManager, batch: &BatchFacts) -> Result
             found: batch.producer_epoch,
         }),
         _ => Ok(()),
+    }
+}
+
+/// The transaction has begun, whoever wrote the batch, so its verification is over; but a marker of a client that bumps
+/// its epoch ends the transaction before the one that is being verified. Happens at once, also when the call fails later.
+fn end_verification(state: &mut ProducerStateManager, batch: &BatchFacts) {
+    let is_for_next = state.verification(batch.producer_id).is_some_and(|pending| {
+        pending.supports_epoch_bump && batch.is_control() && pending.producer_epoch == batch.producer_epoch
+    });
+    if !is_for_next {
+        state.end_verification(batch.producer_id);
     }
 }

@@ -76,12 +76,18 @@ impl ProducerStateManager {
             storage.remove(&file.name)?;
         }
         if log_end == self.map_end_offset() {
-            self.on_log_start_incremented(log_start);
-            self.last_snapshot_offset = files.last().map_or(log_start, |file| file.offset);
-            return Ok(());
+            return self.follow_log_start(storage, log_start);
         }
         self.clear();
         self.load_newest(storage, &files, log_start, now)
+    }
+
+    /// Follows a log whose beginning was cut (Kafka: `onLogStartOffsetIncremented`): ended transactions below it are
+    /// forgotten, producers are kept.
+    pub(crate) fn follow_log_start(&mut self, storage: &impl Storage, log_start: Offset) -> Result<(), StorageError> {
+        self.on_log_start_incremented(log_start);
+        self.last_snapshot_offset = snapshot_files(storage)?.last().map_or(log_start, |file| file.offset);
+        Ok(())
     }
 
     fn load_newest(

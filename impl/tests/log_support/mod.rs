@@ -41,7 +41,7 @@ pub(crate) fn check(config: &LogConfig, lines: &[(&str, &str)], state: &str) -> 
 
 impl TestLog {
     pub(crate) fn new(config: &LogConfig) -> Self {
-        let log = PartitionLog::create(MemoryStorage::new(), config.clone()).unwrap();
+        let log = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap();
         Self { log }
     }
 
@@ -124,7 +124,7 @@ impl TestLog {
         let mut outcomes = Vec::new();
         for group in groups.split('|') {
             let bytes = batches(group, self.log.log_end_offset());
-            let result = self.log.append_as_follower(bytes, LeaderEpoch(9), path);
+            let result = self.log.append_as_follower(bytes, LeaderEpoch(9), path, NOW);
             outcomes.push(outcome(&result));
         }
         outcomes.join(" | ")

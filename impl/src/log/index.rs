@@ -1,0 +1,151 @@
+//! The offset index and the time index of a segment (Kafka: `OffsetIndex`, `TimeIndex`).
+//!
+//! ```text
+//! .index:     entries of 8 bytes:  i32 offset less base offset | i32 position of the batch
+//! .timeindex: entries of 12 bytes: i64 timestamp | i32 offset less base offset
+//! ```
+//!
+//! Kafka allocates the files of an active segment at their largest size, filled with zeros, and cuts them when the
+//! segment becomes inactive. Here they always end behind the last entry.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use crate::types::{Offset, TimestampMs};
+
+/// The size of an entry of an offset index, in bytes.
+pub const OFFSET_INDEX_ENTRY_BYTES: usize = 8;
+/// The size of an entry of a time index, in bytes.
+pub const TIME_INDEX_ENTRY_BYTES: usize = 12;
+
+/// Where a batch lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OffsetIndexEntry {
+    /// The last offset of the batch.
+    pub(super) offset: Offset,
+    /// The byte in the segment where the batch begins.
+    pub(super) position: u32,
+}
+
+/// The largest timestamp so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TimeIndexEntry {
+    /// The timestamp, in milliseconds.
+    pub(super) timestamp: TimestampMs,
+    /// The last offset of the batch that has it.
+    pub(super) offset: Offset,
+}
+
+/// What was added to an index, as bytes of its file.
+pub(super) type Added = Option<Bytes>;
+
+/// An offset index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OffsetIndex {
+    base_offset: Offset,
+    entries: Vec<OffsetIndexEntry>,
+}
+
+impl OffsetIndex {
+    pub(super) fn new(base_offset: Offset) -> Self {
+        Self { base_offset, entries: Vec::new() }
+    }
+
+    /// Reads a file; what follows the last whole entry is ignored.
+    pub(super) fn decode(base_offset: Offset, mut file: Bytes) -> Self {
+        let mut entries = Vec::with_capacity(file.len() / OFFSET_INDEX_ENTRY_BYTES);
+        while file.len() >= OFFSET_INDEX_ENTRY_BYTES {
+            let offset = base_offset.plus(i64::from(file.get_i32()));
+            entries.push(OffsetIndexEntry { offset, position: file.get_u32() });
+        }
+        Self { base_offset, entries }
+    }
+
+    pub(super) fn is_full(&self, max_bytes: usize) -> bool {
+        self.entries.len() >= max_bytes / OFFSET_INDEX_ENTRY_BYTES
+    }
+
+    /// Adds an entry; one that does not ascend is left out.
+    pub(super) fn append(&mut self, offset: Offset, position: u32) -> Added {
+        if self.entries.last().is_some_and(|last| offset <= last.offset) {
+            return None;
+        }
+        self.entries.push(OffsetIndexEntry { offset, position });
+        let mut bytes = BytesMut::with_capacity(OFFSET_INDEX_ENTRY_BYTES);
+        bytes.put_i32(relative(self.base_offset, offset));
+        bytes.put_u32(position);
+        Some(bytes.freeze())
+    }
+
+    /// Drops the entries at or behind an offset; tells the length of the file if that dropped any.
+    pub(super) fn truncate_to(&mut self, offset: Offset) -> Option<u64> {
+        let keep = self.entries.partition_point(|entry| entry.offset < offset);
+        let dropped = keep < self.entries.len();
+        self.entries.truncate(keep);
+        dropped.then_some((keep * OFFSET_INDEX_ENTRY_BYTES) as u64)
+    }
+
+    /// The offset of the first entry whose position is at least this one (Kafka: `fetchUpperBoundOffset`).
+    pub(super) fn upper_bound(&self, position: u64) -> Option<Offset> {
+        let index = self.entries.partition_point(|entry| u64::from(entry.position) < position);
+        self.entries.get(index).map(|entry| entry.offset)
+    }
+}
+
+/// A time index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TimeIndex {
+    base_offset: Offset,
+    entries: Vec<TimeIndexEntry>,
+}
+
+impl TimeIndex {
+    pub(super) fn new(base_offset: Offset) -> Self {
+        Self { base_offset, entries: Vec::new() }
+    }
+
+    /// Reads a file; what follows the last whole entry is ignored.
+    pub(super) fn decode(base_offset: Offset, mut file: Bytes) -> Self {
+        let mut entries = Vec::with_capacity(file.len() / TIME_INDEX_ENTRY_BYTES);
+        while file.len() >= TIME_INDEX_ENTRY_BYTES {
+            let timestamp = TimestampMs(file.get_i64());
+            entries.push(TimeIndexEntry { timestamp, offset: base_offset.plus(i64::from(file.get_i32())) });
+        }
+        Self { base_offset, entries }
+    }
+
+    /// One entry early: the last is for when the segment becomes inactive.
+    pub(super) fn is_full(&self, max_bytes: usize) -> bool {
+        self.entries.len().saturating_add(1) >= max_bytes / TIME_INDEX_ENTRY_BYTES
+    }
+
+    /// The newest entry; before the first, no timestamp at the base offset.
+    pub(super) fn last_entry(&self) -> TimeIndexEntry {
+        let none = TimeIndexEntry { timestamp: TimestampMs::NONE, offset: self.base_offset };
+        self.entries.last().copied().unwrap_or(none)
+    }
+
+    /// Adds an entry if its timestamp is above that of the newest.
+    pub(super) fn maybe_append(&mut self, entry: TimeIndexEntry) -> Added {
+        if entry.timestamp <= self.last_entry().timestamp {
+            return None;
+        }
+        self.entries.push(entry);
+        let mut bytes = BytesMut::with_capacity(TIME_INDEX_ENTRY_BYTES);
+        bytes.put_i64(entry.timestamp.get());
+        bytes.put_i32(relative(self.base_offset, entry.offset));
+        Some(bytes.freeze())
+    }
+
+    /// Drops the entries at or behind an offset; tells the length of the file if that dropped any.
+    pub(super) fn truncate_to(&mut self, offset: Offset) -> Option<u64> {
+        let keep = self.entries.partition_point(|entry| entry.offset < offset);
+        let dropped = keep < self.entries.len();
+        self.entries.truncate(keep);
+        dropped.then_some((keep * TIME_INDEX_ENTRY_BYTES) as u64)
+    }
+}
+
+/// A segment rolls before an offset is too far from its base.
+fn relative(base_offset: Offset, offset: Offset) -> i32 {
+    i32::try_from(offset.get().saturating_sub(base_offset.get())).unwrap_or(i32::MAX)
+}

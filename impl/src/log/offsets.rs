@@ -1,0 +1,111 @@
+//! Where a log stands: high watermark, last stable offset, log start offset (Kafka: `UnifiedLog`).
+
+use super::error::LogError;
+use super::partition_log::PartitionLog;
+use crate::storage::Storage;
+use crate::types::{Offset, TimestampMs};
+
+impl<S: Storage> PartitionLog<S> {
+    /// Sets the high watermark, clamped to the range of the log; it may go down. Returns what it is now
+    /// (Kafka: `updateHighWatermark`).
+    pub fn update_high_watermark(&mut self, offset: Offset) -> Offset {
+        self.high_watermark = offset.max(self.log_start_offset).min(self.log_end_offset);
+        self.psm.on_high_watermark_updated(self.high_watermark);
+        self.refresh_first_unstable_offset();
+        self.high_watermark
+    }
+
+    /// Sets the high watermark as a follower learns it; tells whether that changed it
+    /// (Kafka: `maybeUpdateHighWatermark`).
+    pub fn maybe_update_high_watermark(&mut self, offset: Offset) -> bool {
+        let before = self.high_watermark;
+        if offset.max(self.log_start_offset).min(self.log_end_offset) == before {
+            return false;
+        }
+        self.update_high_watermark(offset) != before
+    }
+
+    /// Raises the high watermark as a leader does; tells whether that changed it (Kafka: `maybeIncrementHighWatermark`).
+    ///
+    /// # Errors
+    /// [`LogError::BeyondLogEnd`] when the offset lies behind the log end offset.
+    pub fn maybe_increment_high_watermark(&mut self, offset: Offset) -> Result<bool, LogError> {
+        if offset > self.log_end_offset {
+            return Err(LogError::BeyondLogEnd { offset, log_end_offset: self.log_end_offset });
+        }
+        let raises = offset > self.high_watermark;
+        if raises {
+            self.update_high_watermark(offset);
+        }
+        Ok(raises)
+    }
+
+    /// After a change that left the log shorter or its end elsewhere.
+    pub(super) fn follow_log_end(&mut self) {
+        if self.high_watermark >= self.log_end_offset {
+            self.update_high_watermark(self.log_end_offset);
+        }
+    }
+
+    /// Asks the producer state which offset is the first that is not both decided and replicated
+    /// (Kafka: `maybeIncrementFirstUnstableOffset`).
+    pub(super) fn refresh_first_unstable_offset(&mut self) {
+        let offset = self.psm.first_unstable_offset();
+        self.first_unstable_offset = offset.map(|offset| offset.max(self.log_start_offset));
+    }
+
+    /// Gives up the records below an offset; tells whether that changed anything
+    /// (Kafka: `maybeIncrementLogStartOffset`). Producers are kept.
+    ///
+    /// # Errors
+    /// [`LogError::BeyondHighWatermark`]; or when the log is offline or the storage fails.
+    pub fn maybe_increment_log_start_offset(&mut self, offset: Offset) -> Result<bool, LogError> {
+        if offset > self.high_watermark {
+            return Err(LogError::BeyondHighWatermark { offset, high_watermark: self.high_watermark });
+        }
+        self.check_online()?;
+        if offset <= self.log_start_offset {
+            return Ok(false);
+        }
+        self.log_start_offset = offset;
+        self.recovery_point = self.recovery_point.max(offset);
+        if self.epochs.truncate_from_start(offset) {
+            self.write_epochs()?;
+        }
+        let followed = self.psm.follow_log_start(&self.storage, offset);
+        self.or_offline(followed)?;
+        self.refresh_first_unstable_offset();
+        Ok(true)
+    }
+
+    /// Removes producers and pending verifications that were idle too long; see
+    /// [`crate::psm::ProducerStateManager::remove_expired_producers`].
+    pub fn remove_expired_producers(&mut self, now: TimestampMs) {
+        self.psm.remove_expired_producers(now);
+    }
+
+    /// Writes a snapshot of producer state at the log end offset; tells whether there was anything new to write.
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn take_snapshot(&mut self) -> Result<bool, LogError> {
+        self.check_online()?;
+        let taken = self.psm.take_snapshot(&mut self.storage);
+        Ok(self.or_offline(taken)?)
+    }
+
+    /// Deletes the snapshots below an offset (Kafka: `deleteSnapshotsBefore`).
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn delete_snapshots_before(&mut self, offset: Offset) -> Result<(), LogError> {
+        self.check_online()?;
+        for file in crate::psm::snapshot_files(&self.storage)? {
+            if file.offset < offset {
+                let removed = self.storage.remove(&file.name);
+                self.or_offline(removed)?;
+            }
+        }
+        Ok(())
+    }
+}

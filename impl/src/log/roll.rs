@@ -1,0 +1,203 @@
+//! Segments come and go: roll, flush, stop, retention, a fresh start (Kafka: `UnifiedLog.roll`, `deleteOldSegments`,
+//! `truncateFullyAndStartAt`; `LocalLog`).
+
+use super::error::LogError;
+use super::files::SegmentFile;
+use super::partition_log::PartitionLog;
+use super::segment::{Incoming, Segment};
+use crate::psm::snapshot_file_name;
+use crate::storage::{Storage, StorageError};
+use crate::types::{Offset, TimestampMs};
+
+impl<S: Storage> PartitionLog<S> {
+    /// Begins a new segment at the log end offset; returns its base offset. `now` is the clock in milliseconds.
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn roll(&mut self, now: TimestampMs) -> Result<Offset, LogError> {
+        self.check_online()?;
+        let rolled = self.roll_at(Offset(0), now);
+        Ok(self.or_offline(rolled)?)
+    }
+
+    /// Begins a new segment if the active one cannot take an append.
+    pub(super) fn maybe_roll(&mut self, incoming: &Incoming, now: TimestampMs) -> Result<(), StorageError> {
+        let Some(active) = self.segments.last_mut() else { return Ok(()) };
+        let rolls = active.should_roll(&self.config, incoming, now);
+        // Kafka has looked at the indexes by now, unless the size of the segment decided before.
+        if !rolls || active.file_bytes == 0 {
+            active.touch_indexes(&mut self.storage)?;
+        }
+        if rolls { self.roll_at(incoming.first_offset, now).map(|_| ()) } else { Ok(()) }
+    }
+
+    /// The new segment begins at the log end offset or at the offset that is expected next, whichever is larger. What is
+    /// below it is made durable.
+    fn roll_at(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, StorageError> {
+        let base_offset = expected.max(self.log_end_offset);
+        let active = self.segments.last_mut();
+        let replaces = active.as_ref().is_some_and(|active| active.base_offset == base_offset);
+        if let Some(active) = active {
+            if replaces {
+                active.remove_files(&mut self.storage)?;
+                self.segments.pop();
+            } else {
+                active.become_inactive(&mut self.storage)?;
+            }
+        }
+        self.add_segment(base_offset, now)?;
+        self.psm.set_map_end_offset(base_offset);
+        self.psm.take_snapshot(&mut self.storage)?;
+        self.follow_log_end();
+        self.flush_below(base_offset)?;
+        Ok(base_offset)
+    }
+
+    pub(super) fn add_segment(&mut self, base_offset: Offset, now: TimestampMs) -> Result<(), StorageError> {
+        let segment = Segment::new(base_offset, now);
+        segment.remove_files(&mut self.storage)?;
+        self.storage.replace(&segment.name(SegmentFile::Log), &bytes::Bytes::new())?;
+        self.segments.push(segment);
+        Ok(())
+    }
+
+    fn flush_below(&mut self, offset: Offset) -> Result<(), StorageError> {
+        if offset <= self.recovery_point {
+            return Ok(());
+        }
+        let first = self.floor_segment(self.recovery_point).unwrap_or(0);
+        for segment in self.segments.iter_mut().skip(first).take_while(|segment| segment.base_offset < offset) {
+            segment.flush(&mut self.storage)?;
+        }
+        self.recovery_point = offset.min(self.log_end_offset.max(offset));
+        Ok(())
+    }
+
+    /// Index of the segment that holds an offset: the last whose base offset is not above it.
+    pub(super) fn floor_segment(&self, offset: Offset) -> Option<usize> {
+        self.segments.partition_point(|segment| segment.base_offset <= offset).checked_sub(1)
+    }
+
+    /// Makes everything durable that was appended.
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        self.check_online()?;
+        let flushed = self.flush_below(self.log_end_offset);
+        Ok(self.or_offline(flushed)?)
+    }
+
+    /// An orderly stop: makes everything durable and writes a snapshot at the log end offset. Afterwards the storage may
+    /// be opened with [`super::Recovery::Clean`].
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn close_clean(&mut self) -> Result<(), LogError> {
+        self.take_snapshot()?;
+        for index in 0..self.segments.len() {
+            let Some(segment) = self.segments.get_mut(index) else { break };
+            let closed = segment.close(&mut self.storage);
+            self.or_offline(closed)?;
+        }
+        Ok(())
+    }
+
+    /// Empties the log, which goes on at an offset (Kafka: `truncateFullyAndStartAt`). `now` is the clock in milliseconds.
+    ///
+    /// # Errors
+    /// When the offset is negative, the log is offline or the storage fails.
+    pub fn truncate_fully_and_start_at(&mut self, offset: Offset, now: TimestampMs) -> Result<(), LogError> {
+        self.check_online()?;
+        if offset < Offset(0) {
+            return Err(LogError::NegativeOffset(offset));
+        }
+        let emptied = self.start_over(offset, now);
+        self.or_offline(emptied)?;
+        self.log_start_offset = offset;
+        self.rebuild_producer_state(offset, now, false)?;
+        self.update_high_watermark(offset);
+        Ok(())
+    }
+
+    fn start_over(&mut self, offset: Offset, now: TimestampMs) -> Result<(), StorageError> {
+        for segment in std::mem::take(&mut self.segments) {
+            segment.remove_files(&mut self.storage)?;
+        }
+        self.add_segment(offset, now)?;
+        self.log_end_offset = offset;
+        self.recovery_point = self.recovery_point.min(offset);
+        self.epochs = super::LeaderEpochCache::default();
+        let checkpoint = self.epochs.encode();
+        self.storage.replace(super::LEADER_EPOCH_CHECKPOINT, &checkpoint)?;
+        self.psm.truncate_fully_and_start_at(&mut self.storage, offset)
+    }
+
+    /// Deletes the segments that the settings allow: below the log start offset, above the size, above the age. Never
+    /// one that reaches beyond the high watermark. Returns how many (Kafka: `deleteOldSegments`). `now` is the clock in
+    /// milliseconds.
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn delete_old_segments(&mut self, now: TimestampMs) -> Result<usize, LogError> {
+        self.check_online()?;
+        let start = self.log_start_offset;
+        let mut deleted = self.delete_while(now, |_, next| next.is_some_and(|next| next <= start))?;
+        if self.config.delete {
+            deleted = deleted.saturating_add(self.delete_by_size(now)?);
+            let retention_ms = self.config.retention_ms;
+            if retention_ms >= 0 {
+                let is_old = |segment: &Segment| {
+                    now.get().saturating_sub(segment.largest_timestamp().timestamp.get()) > retention_ms
+                };
+                deleted = deleted.saturating_add(self.delete_while(now, |segment, _| is_old(segment))?);
+            }
+        }
+        Ok(deleted)
+    }
+
+    fn delete_by_size(&mut self, now: TimestampMs) -> Result<usize, LogError> {
+        let Ok(retention_bytes) = u64::try_from(self.config.retention_bytes) else { return Ok(0) };
+        let Some(mut excess) = self.size_in_bytes().checked_sub(retention_bytes) else { return Ok(0) };
+        self.delete_while(now, |segment, _| match excess.checked_sub(segment.file_bytes) {
+            Some(left) => {
+                excess = left;
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// Deletes segments from the oldest on as long as they are chosen.
+    fn delete_while(
+        &mut self,
+        now: TimestampMs,
+        mut chosen: impl FnMut(&Segment, Option<Offset>) -> bool,
+    ) -> Result<usize, LogError> {
+        let mut count = 0;
+        for (index, segment) in self.segments.iter().enumerate() {
+            let next = self.segments.get(index.saturating_add(1)).map(|next| next.base_offset);
+            let is_last_and_empty = next.is_none() && segment.file_bytes == 0;
+            let replicated = self.high_watermark >= next.unwrap_or(self.log_end_offset);
+            if !replicated || is_last_and_empty || !chosen(segment, next) {
+                break;
+            }
+            count = index.saturating_add(1);
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        if count == self.segments.len() {
+            self.roll(now)?;
+        }
+        let Some(start) = self.segments.get(count).map(|next| next.base_offset) else { return Ok(0) };
+        self.maybe_increment_log_start_offset(start)?;
+        for segment in self.segments.drain(..count).collect::<Vec<_>>() {
+            let removed = segment
+                .remove_files(&mut self.storage)
+                .and_then(|()| self.storage.remove(&snapshot_file_name(segment.base_offset)));
+            self.or_offline(removed)?;
+        }
+        Ok(count)
+    }
+}

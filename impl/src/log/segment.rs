@@ -1,0 +1,292 @@
+//! A segment of a log: what is known of its files (Kafka: `LogSegment`).
+
+use bytes::{Bytes, BytesMut};
+
+use super::config::LogConfig;
+use super::files::SegmentFile;
+use super::index::{Added, OffsetIndex, TimeIndex, TimeIndexEntry};
+use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
+use crate::record::RecordBatch;
+use crate::storage::{Storage, StorageError};
+use crate::types::{Offset, TimestampMs};
+
+/// Where a batch lies in the segment's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BatchSlot {
+    pub(super) base_offset: Offset,
+    pub(super) last_offset: Offset,
+    pub(super) max_timestamp: TimestampMs,
+    pub(super) position: u64,
+    pub(super) size: usize,
+}
+
+impl BatchSlot {
+    pub(super) fn new(batch: &RecordBatch, position: u64) -> Self {
+        Self {
+            base_offset: batch.base_offset(),
+            last_offset: batch.last_offset(),
+            max_timestamp: batch.max_timestamp(),
+            position,
+            size: batch.size_in_bytes(),
+        }
+    }
+}
+
+/// A segment. Its batches are in its files; where each lies is kept in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) base_offset: Offset,
+    pub(super) slots: Vec<BatchSlot>,
+    /// Length of the log file up to the end of the last whole batch, in bytes.
+    pub(super) valid_bytes: u64,
+    /// Length of the log file, in bytes.
+    pub(super) file_bytes: u64,
+    pub(super) offset_index: OffsetIndex,
+    pub(super) time_index: TimeIndex,
+    pub(super) aborted: Vec<AbortedTxn>,
+    /// Kafka makes the files of both indexes when it first looks at one: a segment without them counts as damaged.
+    pub(super) has_index_files: bool,
+    /// The largest timestamp and the batch that has it, as far as the segment has found out.
+    largest: Option<TimeIndexEntry>,
+    bytes_since_last_index_entry: u64,
+    /// When the segment became empty, in milliseconds.
+    created: TimestampMs,
+}
+
+impl Segment {
+    /// A segment without batches, of which no file exists.
+    pub(super) fn new(base_offset: Offset, now: TimestampMs) -> Self {
+        Self {
+            base_offset,
+            slots: Vec::new(),
+            valid_bytes: 0,
+            file_bytes: 0,
+            offset_index: OffsetIndex::new(base_offset),
+            time_index: TimeIndex::new(base_offset),
+            aborted: Vec::new(),
+            has_index_files: false,
+            largest: None,
+            bytes_since_last_index_entry: 0,
+            created: now,
+        }
+    }
+
+    /// When the segment became empty or was opened, in milliseconds.
+    pub(super) fn created(&self) -> TimestampMs {
+        self.created
+    }
+
+    pub(super) fn name(&self, file: SegmentFile) -> String {
+        file.name(self.base_offset)
+    }
+
+    /// The offset behind the last batch; the base offset when there is none (Kafka: `readNextOffset`).
+    pub(super) fn next_offset(&self) -> Offset {
+        self.slots.last().map_or(self.base_offset, |slot| slot.last_offset.plus(1))
+    }
+
+    /// The batches from the one that holds or follows an offset.
+    pub(super) fn slots_from(&self, offset: Offset) -> &[BatchSlot] {
+        let index = self.slots.partition_point(|slot| slot.last_offset < offset);
+        self.slots.get(index..).unwrap_or_default()
+    }
+
+    /// Position of the batch that holds or follows an offset.
+    pub(super) fn position_of(&self, offset: Offset) -> Option<u64> {
+        self.slots_from(offset).first().map(|slot| slot.position)
+    }
+
+    /// The largest timestamp and its batch; unless batches told more, what the time index says
+    /// (Kafka: `maxTimestampSoFar`).
+    pub(super) fn largest_timestamp(&self) -> TimeIndexEntry {
+        self.largest.unwrap_or_else(|| self.time_index.last_entry())
+    }
+
+    /// Whether there has to be a new segment for an append (Kafka: `LogSegment.shouldRoll`).
+    pub(super) fn should_roll(&self, config: &LogConfig, incoming: &Incoming, now: TimestampMs) -> bool {
+        let size = self.file_bytes;
+        let room = (config.segment_bytes as u64).checked_sub(incoming.bytes as u64);
+        let waited_ms = match self.slots.first() {
+            Some(first) if first.max_timestamp >= TimestampMs(0) => {
+                incoming.max_timestamp.get().saturating_sub(first.max_timestamp.get())
+            }
+            _ => now.get().saturating_sub(self.created.get()),
+        };
+        let distance = incoming.last_offset.get().saturating_sub(self.base_offset.get());
+        room.is_none_or(|room| size > room)
+            || (size > 0 && waited_ms > config.segment_ms)
+            || self.offset_index.is_full(config.segment_index_bytes)
+            || self.time_index.is_full(config.segment_index_bytes)
+            || i32::try_from(distance).is_err()
+            || distance < 0
+    }
+
+    /// Makes sure that the files of both indexes are there.
+    pub(super) fn touch_indexes(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        if !self.has_index_files {
+            for file in [SegmentFile::OffsetIndex, SegmentFile::TimeIndex] {
+                let name = self.name(file);
+                if storage.len(&name)?.is_none() {
+                    storage.replace(&name, &Bytes::new())?;
+                }
+            }
+            self.has_index_files = true;
+        }
+        Ok(())
+    }
+
+    /// Writes batches behind the last one, and index entries every so many bytes.
+    pub(super) fn append(
+        &mut self,
+        storage: &mut impl Storage,
+        config: &LogConfig,
+        batches: &[RecordBatch],
+        bytes: &Bytes,
+    ) -> Result<(), StorageError> {
+        let log = self.name(SegmentFile::Log);
+        if self.file_bytes > self.valid_bytes {
+            storage.truncate(&log, self.valid_bytes)?;
+            self.file_bytes = self.valid_bytes;
+        }
+        storage.append(&log, bytes)?;
+        for batch in batches {
+            let slot = BatchSlot::new(batch, self.valid_bytes);
+            self.note_timestamp(&slot);
+            if self.bytes_since_last_index_entry > config.index_interval_bytes as u64 {
+                self.add_index_entries(storage, &slot)?;
+                self.bytes_since_last_index_entry = 0;
+            }
+            self.bytes_since_last_index_entry = self.bytes_since_last_index_entry.saturating_add(slot.size as u64);
+            self.take_in(slot);
+        }
+        self.file_bytes = self.valid_bytes;
+        Ok(())
+    }
+
+    pub(super) fn note_timestamp(&mut self, slot: &BatchSlot) {
+        if slot.max_timestamp > self.largest_timestamp().timestamp {
+            self.largest = Some(TimeIndexEntry { timestamp: slot.max_timestamp, offset: slot.last_offset });
+        }
+    }
+
+    fn add_index_entries(&mut self, storage: &mut impl Storage, slot: &BatchSlot) -> Result<(), StorageError> {
+        self.touch_indexes(storage)?;
+        let (in_offset_index, in_time_index) = self.index(slot);
+        if let Some(bytes) = in_offset_index {
+            storage.append(&self.name(SegmentFile::OffsetIndex), &bytes)?;
+        }
+        if let Some(bytes) = in_time_index {
+            storage.append(&self.name(SegmentFile::TimeIndex), &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Adds entries to both indexes in memory; returns what has to be added to the files.
+    pub(super) fn index(&mut self, slot: &BatchSlot) -> (Added, Added) {
+        // A segment is at most as long as an `int` tells.
+        let position = u32::try_from(slot.position).unwrap_or(u32::MAX);
+        let in_offset_index = self.offset_index.append(slot.last_offset, position);
+        (in_offset_index, self.time_index.maybe_append(self.largest_timestamp()))
+    }
+
+    /// Notes the largest timestamp so far, if that is news.
+    pub(super) fn add_time_index_entry(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        self.touch_indexes(storage)?;
+        if let Some(bytes) = self.time_index.maybe_append(self.largest_timestamp()) {
+            storage.append(&self.name(SegmentFile::TimeIndex), &bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_in(&mut self, slot: BatchSlot) {
+        self.valid_bytes = self.valid_bytes.saturating_add(slot.size as u64);
+        self.slots.push(slot);
+    }
+
+    pub(super) fn append_aborted(&mut self, storage: &mut impl Storage, aborted: AbortedTxn) -> Result<(), StorageError> {
+        storage.append(&self.name(SegmentFile::TxnIndex), &aborted.encode())?;
+        self.aborted.push(aborted);
+        Ok(())
+    }
+
+    /// Writes the transaction index as it is in memory; without entries the file is empty, if there is one.
+    pub(super) fn write_txn_index(&self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        let name = self.name(SegmentFile::TxnIndex);
+        if self.aborted.is_empty() && storage.len(&name)?.is_none() {
+            return Ok(());
+        }
+        let mut bytes = BytesMut::with_capacity(self.aborted.len() * TXN_INDEX_ENTRY_BYTES);
+        self.aborted.iter().for_each(|aborted| bytes.extend_from_slice(&aborted.encode()));
+        storage.replace(&name, &bytes.freeze())
+    }
+
+    /// Cuts the segment in front of the batch that holds or follows an offset (Kafka: `LogSegment.truncateTo`).
+    pub(super) fn truncate_to(
+        &mut self,
+        storage: &mut impl Storage,
+        target: Offset,
+        now: TimestampMs,
+    ) -> Result<(), StorageError> {
+        self.touch_indexes(storage)?;
+        if let Some(len) = self.offset_index.truncate_to(target) {
+            storage.truncate(&self.name(SegmentFile::OffsetIndex), len)?;
+        }
+        if let Some(len) = self.time_index.truncate_to(target) {
+            storage.truncate(&self.name(SegmentFile::TimeIndex), len)?;
+        }
+        let kept = self.aborted.partition_point(|aborted| aborted.last_offset < target);
+        if kept < self.aborted.len() {
+            self.aborted.truncate(kept);
+            storage.truncate(&self.name(SegmentFile::TxnIndex), (kept * TXN_INDEX_ENTRY_BYTES) as u64)?;
+        }
+        if let Some(position) = self.position_of(target) {
+            storage.truncate(&self.name(SegmentFile::Log), position)?;
+            self.valid_bytes = position;
+            self.file_bytes = position;
+            self.slots.retain(|slot| slot.position < position);
+        }
+        if self.file_bytes == 0 {
+            self.created = now;
+        }
+        self.bytes_since_last_index_entry = 0;
+        // Kafka takes the word of the time index for what is left.
+        self.largest = Some(self.time_index.last_entry());
+        Ok(())
+    }
+
+    /// The segment will not be appended to any more (Kafka: `onBecomeInactive`).
+    pub(super) fn become_inactive(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        self.add_time_index_entry(storage)
+    }
+
+    /// An orderly stop (Kafka: `LogSegment.close`).
+    pub(super) fn close(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        if self.largest.is_some() { self.add_time_index_entry(storage) } else { Ok(()) }
+    }
+
+    /// Makes the segment durable.
+    pub(super) fn flush(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        self.touch_indexes(storage)?;
+        for file in SegmentFile::ALL {
+            let name = self.name(file);
+            if storage.len(&name)?.is_some() {
+                storage.sync(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the segment's files.
+    pub(super) fn remove_files(&self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        SegmentFile::ALL.into_iter().try_for_each(|file| storage.remove(&self.name(file)))
+    }
+}
+
+/// What an append brings, as far as it decides whether there has to be a new segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incoming {
+    pub(super) bytes: usize,
+    pub(super) first_offset: Offset,
+    pub(super) last_offset: Offset,
+    pub(super) max_timestamp: TimestampMs,
+}
