@@ -10,6 +10,7 @@ pub mod lockstep;
 pub mod parallel;
 pub mod replay;
 pub mod requirements;
+pub mod sequence;
 pub mod target;
 pub mod trace;
 pub mod witness;

@@ -1,6 +1,6 @@
 //! Requests as types: what is sent is always well-formed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::hex::Hex;
 
@@ -29,7 +29,7 @@ pub const REQUIRED: [&str; 14] = [
 ];
 
 /// What the runner asks for. The fields are those of the protocol; see `specs/adapter-protocol.md` for what happens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the fields carry the names and the meaning that the protocol gives them")]
 pub enum Operation {
@@ -135,7 +135,7 @@ impl Operation {
 
     /// True if a log is open after the operation succeeded, so that its state can be told.
     #[must_use]
-    pub(super) fn leaves_open(&self) -> bool {
+    pub(crate) fn leaves_open(&self) -> bool {
         let closed = ["hello", "close", "crash", "drop", "reset", "bye", "files", "put-file", "set-time"];
         !closed.contains(&self.name())
     }
@@ -144,6 +144,41 @@ impl Operation {
     #[must_use]
     pub fn is_on_a_log(&self) -> bool {
         !matches!(self, Self::Hello { .. } | Self::Reset {} | Self::Bye {})
+    }
+
+    /// The log that the operation is on.
+    #[must_use]
+    pub fn log(&self) -> Option<&str> {
+        match self {
+            Self::Hello { .. } | Self::Reset {} | Self::Bye {} => None,
+            Self::Create { log, .. }
+            | Self::AppendLeader { log, .. }
+            | Self::AppendFollower { log, .. }
+            | Self::Read { log, .. }
+            | Self::Truncate { log, .. }
+            | Self::TruncateFully { log, .. }
+            | Self::HighWatermark { log, .. }
+            | Self::LogStart { log, .. }
+            | Self::BecomeLeader { log, .. }
+            | Self::EndOffsetForEpoch { log, .. }
+            | Self::Roll { log }
+            | Self::Flush { log }
+            | Self::Snapshot { log }
+            | Self::DeleteSnapshots { log, .. }
+            | Self::Expire { log, .. }
+            | Self::Retention { log }
+            | Self::Compact { log, .. }
+            | Self::StartVerification { log, .. }
+            | Self::SetTime { log, .. }
+            | Self::RunTasks { log }
+            | Self::Close { log }
+            | Self::Crash { log, .. }
+            | Self::Open { log, .. }
+            | Self::State { log }
+            | Self::Files { log, .. }
+            | Self::PutFile { log, .. }
+            | Self::Drop { log } => Some(log),
+        }
     }
 
     /// The request as a line, with its line feed. `state` asks for the state of the log.
@@ -170,7 +205,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// Who appends to a leader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// A producer.
@@ -182,7 +217,7 @@ pub enum Origin {
 }
 
 /// How far a read sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// Everything.
@@ -194,7 +229,7 @@ pub enum Isolation {
 }
 
 /// By which of Kafka's rules the high watermark moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighWatermarkRule {
     /// Set, within the log.
@@ -206,7 +241,8 @@ pub enum HighWatermarkRule {
 }
 
 /// Bytes that a crash loses from the end of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cut {
     /// The file's plain name.
     pub file: String,
@@ -215,7 +251,8 @@ pub struct Cut {
 }
 
 /// The configuration of a log; what is `None` is left to the default of the protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields carry the names and the meaning that the protocol gives them")]
 pub struct Config {
     pub segment_bytes: Option<i32>,

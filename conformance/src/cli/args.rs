@@ -137,7 +137,7 @@ pub struct ExploreArgs {
 pub struct ConformArgs {
     /// The implementation
     #[arg(long, value_enum, default_value_t)]
-    pub target: TargetArg,
+    pub target: ConformTargetArg,
     /// Run the trace files (*.json) of this directory instead
     #[arg(long, value_name = "DIR")]
     pub traces: Option<PathBuf>,
@@ -147,6 +147,33 @@ pub struct ConformArgs {
     /// Print one summary line of JSON instead of the cases
     #[arg(long)]
     pub json: bool,
+    /// Start another implementation by this command, which speaks the adapter protocol
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["target", "traces"])]
+    pub adapter: Option<String>,
+    /// The version of Kafka, from Maven Central
+    #[arg(long, value_name = "VERSION", help_heading = "Kafka")]
+    pub kafka_version: Option<String>,
+    /// Directories with the jars of a Kafka that you built, instead of a version
+    #[arg(long, value_name = "DIR", help_heading = "Kafka", conflicts_with = "kafka_version")]
+    pub kafka_jars: Vec<PathBuf>,
+    /// Run the stored sequences (*.json) of this directory, instead of those of the project
+    #[arg(long, value_name = "DIR", help_heading = "Sequences of log operations")]
+    pub sequences: Option<PathBuf>,
+    /// How many random sequences to run
+    #[arg(long, value_name = "N", default_value_t = 500, help_heading = "Sequences of log operations")]
+    pub random: u64,
+    /// How many actions a random sequence has
+    #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Sequences of log operations")]
+    pub length: usize,
+    /// The seed of the random sequences
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Sequences of log operations")]
+    pub seed: u64,
+    /// Where sequences are stored that show a difference
+    #[arg(long, value_name = "DIR", default_value = "target/sequences", help_heading = "Sequences of log operations")]
+    pub failures: PathBuf,
+    /// Stop after so many differences
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Sequences of log operations")]
+    pub max_differences: usize,
 }
 
 /// The arguments of `cleanslate trace`.
@@ -195,6 +222,16 @@ pub enum TargetArg {
     /// The log of this project, in process and in memory
     #[default]
     Impl,
+}
+
+/// The implementations that `conform` can hold against model and log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ConformTargetArg {
+    /// The log of this project against the model
+    #[default]
+    Impl,
+    /// Apache Kafka's own log classes, in a JVM, against the log of this project
+    Kafka,
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use super::args::TargetArg;
+use super::args::ConformTargetArg;
 use super::output::print;
 use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
 use crate::conform::{Conformance, Outcome};
@@ -14,8 +14,10 @@ use crate::target::in_process::InProcess;
 /// # Errors
 /// [`CliError`] for unknown bounds and unreadable traces.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
+    if args.adapter.is_some() || matches!(args.target, ConformTargetArg::Kafka) {
+        return super::sequences::run(args);
+    }
     let mut conformance = Conformance::default();
-    let TargetArg::Impl = args.target;
     match &args.traces {
         Some(dir) => conformance.traces(dir, &mut InProcess::default())?,
         None => conformance.lockstep(&args.bounds).map_err(CliError::Usage)?,

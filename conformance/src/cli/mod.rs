@@ -6,6 +6,7 @@ pub mod conform;
 pub mod explore;
 pub mod list;
 pub mod output;
+pub mod sequences;
 pub mod trace;
 
 use std::process::ExitCode;
@@ -45,6 +46,9 @@ pub enum CliError {
         /// What the target said.
         source: Box<ReplayError>,
     },
+    /// An adapter cannot be built, or misbehaves.
+    #[error("{0}")]
+    Adapter(String),
     /// Writing the results failed.
     #[error("cannot write the results: {0}")]
     Output(#[from] std::io::Error),
@@ -62,7 +66,7 @@ impl CliError {
             Self::Trace(e) => matches!(e, TraceError::Write { .. }),
             // A scenario that the target does not know is input that it cannot read; so is an operation that makes no sense where it stands.
             Self::Replay { source, .. } => matches!(source.cause(), TargetError::Failed(_)),
-            Self::Output(_) | Self::Counterexample(_) => true,
+            Self::Output(_) | Self::Counterexample(_) | Self::Adapter(_) => true,
         };
         ExitCode::from(if failed { EXIT_FAILED } else { EXIT_USAGE })
     }

@@ -1,6 +1,6 @@
 //! Results on stdout, where a reader that went away is no error.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Writes `text` to stdout. A closed pipe (`cleanslate ... | head`) ends the output quietly.
 pub fn print(text: &str) -> io::Result<()> {
@@ -8,5 +8,14 @@ pub fn print(text: &str) -> io::Result<()> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
+    }
+}
+
+/// Says on stderr what a long run is doing; nothing when that is no terminal.
+pub fn progress(text: &str) {
+    let mut stderr = io::stderr();
+    if stderr.is_terminal() {
+        // Whoever cannot be told does not have to know.
+        let _ = writeln!(stderr, "{text}");
     }
 }

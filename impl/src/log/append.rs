@@ -147,8 +147,7 @@ impl<S: Storage> PartitionLog<S> {
         }
         let first_offset = batches.first().map_or(Offset::UNKNOWN, RecordBatch::base_offset);
         let last_offset = batches.last().map_or(Offset::UNKNOWN, RecordBatch::last_offset);
-        let rolled = self.maybe_roll(&Incoming { bytes: bytes.len(), first_offset, last_offset, max_timestamp }, call.now);
-        self.or_offline(rolled)?;
+        self.maybe_roll(&Incoming { bytes: bytes.len(), first_offset, last_offset, max_timestamp }, call.now)?;
         let pending = match self.meet_all(batches, call)? {
             Ok(pending) => pending,
             Err(duplicate) => return Ok(duplicate_of(&duplicate)),

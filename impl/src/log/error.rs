@@ -17,6 +17,15 @@ pub enum AppendError {
     /// What a leader checks before it gives offsets.
     #[error(transparent)]
     Assign(#[from] AssignError),
+    /// A new segment would begin at or below the active one, which begins behind the log end offset: a refused append
+    /// over a gap has left it there.
+    #[error("a segment at offset {offset} cannot follow the active one at offset {active}")]
+    RollBelowActive {
+        /// Where the new segment would begin.
+        offset: Offset,
+        /// Where the active one begins.
+        active: Offset,
+    },
     /// A rule about what a batch may hold is broken.
     #[error("invalid record: {0}")]
     InvalidRecord(&'static str),
@@ -86,6 +95,7 @@ impl AppendError {
             Self::CorruptRecord(_) => "CorruptRecordException",
             Self::Assign(error) => error.kafka_class(),
             Self::InvalidRecord(_) => "InvalidRecordException",
+            Self::RollBelowActive { .. } => "KafkaException",
             Self::RecordTooLarge { .. } => "RecordTooLargeException",
             Self::RecordBatchTooLarge { .. } => "RecordBatchTooLargeException",
             Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
@@ -150,6 +160,15 @@ pub enum LogError {
     /// The mirror metadata cannot be read or written.
     #[error("mirror metadata: {0}")]
     MirrorMetadata(#[from] crate::mirror::MetadataError),
+    /// A new segment would begin at or below the active one, which begins behind the log end offset: a refused append
+    /// over a gap has left it there.
+    #[error("a segment at offset {offset} cannot follow the active one at offset {active}")]
+    RollBelowActive {
+        /// Where the new segment would begin.
+        offset: Offset,
+        /// Where the active one begins.
+        active: Offset,
+    },
     /// An offset lies behind the log end offset.
     #[error("offset {offset}, expected at most the log end offset {log_end_offset}")]
     BeyondLogEnd {
@@ -180,6 +199,7 @@ impl LogError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::AlreadyExists => "IllegalStateException",
+            Self::RollBelowActive { .. } => "KafkaException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
             Self::Unsupported { .. } => "UnsupportedForMessageFormatException",
@@ -231,6 +251,37 @@ impl ReadError {
             Self::OffsetOutOfRange { .. } => "OffsetOutOfRangeException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::Storage(_) => "KafkaStorageException",
+        }
+    }
+}
+
+/// Why a new segment cannot begin.
+#[derive(Debug)]
+pub(super) enum RollError {
+    BelowActive { offset: Offset, active: Offset },
+    Storage(StorageError),
+}
+
+impl From<StorageError> for RollError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<RollError> for AppendError {
+    fn from(error: RollError) -> Self {
+        match error {
+            RollError::BelowActive { offset, active } => Self::RollBelowActive { offset, active },
+            RollError::Storage(error) => Self::Storage(error),
+        }
+    }
+}
+
+impl From<RollError> for LogError {
+    fn from(error: RollError) -> Self {
+        match error {
+            RollError::BelowActive { offset, active } => Self::RollBelowActive { offset, active },
+            RollError::Storage(error) => Self::Storage(error),
         }
     }
 }

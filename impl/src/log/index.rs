@@ -84,6 +84,12 @@ impl OffsetIndex {
         dropped.then_some((keep * OFFSET_INDEX_ENTRY_BYTES) as u64)
     }
 
+    /// The position that the last entry at or below an offset tells; 0 before the first (Kafka: `lookup`).
+    pub(super) fn lookup(&self, offset: Offset) -> u64 {
+        let index = self.entries.partition_point(|entry| entry.offset <= offset);
+        index.checked_sub(1).and_then(|index| self.entries.get(index)).map_or(0, |entry| u64::from(entry.position))
+    }
+
     /// The offset of the first entry whose position is at least this one (Kafka: `fetchUpperBoundOffset`).
     pub(super) fn upper_bound(&self, position: u64) -> Option<Offset> {
         let index = self.entries.partition_point(|entry| u64::from(entry.position) < position);

@@ -9,19 +9,37 @@ impl<S: Storage> PartitionLog<S> {
     /// Sets the high watermark, clamped to the range of the log; it may go down. Returns what it is now
     /// (Kafka: `updateHighWatermark`).
     pub fn update_high_watermark(&mut self, offset: Offset) -> Offset {
-        self.high_watermark = offset.max(self.log_start_offset).min(self.log_end_offset);
-        self.psm.on_high_watermark_updated(self.high_watermark);
+        let clamped = offset.max(self.log_start_offset).min(self.log_end_offset);
+        self.set_high_watermark(clamped, clamped == self.log_end_offset)
+    }
+
+    fn set_high_watermark(&mut self, offset: Offset, located: bool) -> Offset {
+        self.high_watermark = offset;
+        self.high_watermark_located = located;
+        self.psm.on_high_watermark_updated(offset);
         self.refresh_first_unstable_offset();
-        self.high_watermark
+        offset
+    }
+
+    /// A reader or the leader wants to know where in the file the high watermark lies. One within a batch goes down to
+    /// the beginning of that batch for this (Kafka: `fetchHighWatermarkMetadata`).
+    pub(super) fn locate_high_watermark(&mut self) {
+        if !self.high_watermark_located {
+            self.set_high_watermark(self.batch_at(self.high_watermark), true);
+        }
+    }
+
+    /// The base offset of the batch that holds or follows an offset; the log end offset if there is none.
+    fn batch_at(&self, offset: Offset) -> Offset {
+        let first = self.floor_segment(offset).unwrap_or(0);
+        let slot = self.segments.iter().skip(first).find_map(|segment| segment.slots_from(offset).first());
+        slot.filter(|_| offset < self.log_end_offset).map_or(self.log_end_offset, |slot| slot.base_offset)
     }
 
     /// Sets the high watermark as a follower learns it; tells whether that changed it
     /// (Kafka: `maybeUpdateHighWatermark`).
     pub fn maybe_update_high_watermark(&mut self, offset: Offset) -> bool {
         let before = self.high_watermark;
-        if offset.max(self.log_start_offset).min(self.log_end_offset) == before {
-            return false;
-        }
         self.update_high_watermark(offset) != before
     }
 
@@ -33,9 +51,10 @@ impl<S: Storage> PartitionLog<S> {
         if offset > self.log_end_offset {
             return Err(LogError::BeyondLogEnd { offset, log_end_offset: self.log_end_offset });
         }
+        self.locate_high_watermark();
         let raises = offset > self.high_watermark;
         if raises {
-            self.update_high_watermark(offset);
+            self.set_high_watermark(offset, true);
         }
         Ok(raises)
     }
@@ -51,7 +70,7 @@ impl<S: Storage> PartitionLog<S> {
     /// (Kafka: `maybeIncrementFirstUnstableOffset`).
     pub(super) fn refresh_first_unstable_offset(&mut self) {
         let offset = self.psm.first_unstable_offset();
-        self.first_unstable_offset = offset.map(|offset| offset.max(self.log_start_offset));
+        self.first_unstable_offset = offset.map(|offset| self.batch_at(offset.max(self.log_start_offset)));
     }
 
     /// Gives up the records below an offset; tells whether that changed anything

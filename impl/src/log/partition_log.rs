@@ -28,6 +28,8 @@ pub struct PartitionLog<S> {
     pub(super) log_start_offset: Offset,
     pub(super) log_end_offset: Offset,
     pub(super) high_watermark: Offset,
+    /// Whether it is known where in the file the high watermark lies.
+    pub(super) high_watermark_located: bool,
     /// Everything below is durable.
     pub(super) recovery_point: Offset,
     /// What the producer state said when it was last asked: Kafka does not ask after every change.
@@ -63,6 +65,7 @@ impl<S: Storage> PartitionLog<S> {
             log_start_offset: Offset(0),
             log_end_offset: Offset(0),
             high_watermark: Offset(0),
+            high_watermark_located: false,
             recovery_point: Offset(0),
             first_unstable_offset: None,
             mirror_source,

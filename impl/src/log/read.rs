@@ -30,19 +30,28 @@ struct Bound {
 
 impl<S: Storage> PartitionLog<S> {
     /// Up to `max_bytes` bytes of one segment from the batch that holds or follows `from`, up to the bound of the
-    /// isolation. Empty at and above the bound. With `min_one_message` the first batch comes whole in any case.
+    /// isolation. Empty at and above the bound. With `min_one_message` the first batch comes whole in any case. A high
+    /// watermark within a batch goes down to the beginning of that batch, unless the read is that of a follower.
     ///
     /// # Errors
     /// [`ReadError::OffsetOutOfRange`] below the log start offset and above the log end offset; or when the log is
     /// offline or the storage fails.
     pub fn fetch(
-        &self,
+        &mut self,
         from: Offset,
         isolation: FetchIsolation,
         max_bytes: usize,
         min_one_message: bool,
     ) -> Result<FetchData, ReadError> {
         self.check_online()?;
+        self.check_range(from)?;
+        if isolation != FetchIsolation::LogEnd {
+            self.locate_high_watermark();
+        }
+        self.peek(from, isolation, max_bytes, min_one_message)
+    }
+
+    fn check_range(&self, from: Offset) -> Result<(), ReadError> {
         if from < self.log_start_offset || from > self.log_end_offset {
             return Err(ReadError::OffsetOutOfRange {
                 offset: from,
@@ -50,6 +59,19 @@ impl<S: Storage> PartitionLog<S> {
                 log_end_offset: self.log_end_offset,
             });
         }
+        Ok(())
+    }
+
+    /// As [`Self::fetch`], but a high watermark within a batch stays where it is.
+    fn peek(
+        &self,
+        from: Offset,
+        isolation: FetchIsolation,
+        max_bytes: usize,
+        min_one_message: bool,
+    ) -> Result<FetchData, ReadError> {
+        self.check_online()?;
+        self.check_range(from)?;
         let bound_offset = match isolation {
             FetchIsolation::LogEnd => self.log_end_offset,
             FetchIsolation::HighWatermark => self.high_watermark,
@@ -117,7 +139,7 @@ impl<S: Storage> PartitionLog<S> {
         let mut next = from;
         loop {
             let left = max_bytes.saturating_sub(size);
-            let data = self.fetch(next, isolation, left, size == 0)?.records;
+            let data = self.peek(next, isolation, left, size == 0)?.records;
             let mut reader = BatchReader::new(data.clone());
             let last = reader.by_ref().map_while(Result::ok).last();
             let Some(last) = last else { break };

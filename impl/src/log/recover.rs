@@ -55,7 +55,6 @@ impl<S: Storage> PartitionLog<S> {
         }
         segment.add_time_index_entry(&mut self.storage)?;
         self.storage.sync(&segment.name(SegmentFile::Log))?;
-        self.write_epochs()?;
         psm.take_snapshot(&mut self.storage)?;
         report.truncated_bytes = report.truncated_bytes.saturating_add(cut);
         report.replayed_batches = report.replayed_batches.saturating_add(segment.slots.len());
@@ -73,13 +72,17 @@ impl<S: Storage> PartitionLog<S> {
         reset(segment, &mut self.storage)?;
         let name = segment.name(SegmentFile::Log);
         let mut recovered =
-            Recovering { segment, psm, rules, epochs: &mut self.epochs, indexed: (BytesMut::new(), BytesMut::new()), last_indexed: 0 };
+            Recovering::new(segment, psm, rules, &mut self.epochs);
         let corruption = recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
+        let epochs_changed = recovered.epochs_changed;
         let (offset_index, time_index) = recovered.indexed;
         for (file, bytes) in [(SegmentFile::OffsetIndex, offset_index), (SegmentFile::TimeIndex, time_index)] {
             self.storage.replace(&segment.name(file), &bytes.freeze())?;
         }
         segment.write_txn_index(&mut self.storage)?;
+        if epochs_changed {
+            self.write_epochs()?;
+        }
         Ok(corruption)
     }
 }
@@ -93,9 +96,20 @@ struct Recovering<'a> {
     /// The files of offset index and time index.
     indexed: (BytesMut, BytesMut),
     last_indexed: u64,
+    epochs_changed: bool,
 }
 
-impl Recovering<'_> {
+impl<'a> Recovering<'a> {
+    fn new(
+        segment: &'a mut Segment,
+        psm: &'a mut ProducerStateManager,
+        rules: BarrierRules<'a>,
+        epochs: &'a mut LeaderEpochCache,
+    ) -> Self {
+        let indexed = (BytesMut::new(), BytesMut::new());
+        Self { segment, psm, rules, epochs, indexed, last_indexed: 0, epochs_changed: false }
+    }
+
     fn take_all<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, interval: u64) -> Result<Option<String>, LogError> {
         loop {
             let position = scanner.position();
@@ -137,7 +151,7 @@ impl Recovering<'_> {
         let epoch = batch.leader_epoch();
         if epoch >= LeaderEpoch(0) && self.epochs.latest_epoch().is_none_or(|latest| epoch > latest) {
             // Neither is negative: this cannot be refused.
-            let _ = self.epochs.assign(epoch, batch.base_offset());
+            self.epochs_changed |= self.epochs.assign(epoch, batch.base_offset()).unwrap_or(false);
         }
     }
 

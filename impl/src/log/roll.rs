@@ -1,7 +1,7 @@
 //! Segments come and go: roll, flush, stop, retention, a fresh start (Kafka: `UnifiedLog.roll`, `deleteOldSegments`,
 //! `truncateFullyAndStartAt`; `LocalLog`).
 
-use super::error::LogError;
+use super::error::{LogError, RollError};
 use super::files::SegmentFile;
 use super::partition_log::PartitionLog;
 use super::segment::{Incoming, Segment};
@@ -16,27 +16,38 @@ impl<S: Storage> PartitionLog<S> {
     /// When the log is offline or the storage fails.
     pub fn roll(&mut self, now: TimestampMs) -> Result<Offset, LogError> {
         self.check_online()?;
-        let rolled = self.roll_at(Offset(0), now);
-        Ok(self.or_offline(rolled)?)
+        Ok(self.roll_or_offline(Offset(0), now)?)
     }
 
     /// Begins a new segment if the active one cannot take an append.
-    pub(super) fn maybe_roll(&mut self, incoming: &Incoming, now: TimestampMs) -> Result<(), StorageError> {
+    pub(super) fn maybe_roll(&mut self, incoming: &Incoming, now: TimestampMs) -> Result<(), RollError> {
         let Some(active) = self.segments.last_mut() else { return Ok(()) };
         let rolls = active.should_roll(&self.config, incoming, now);
         // Kafka has looked at the indexes by now, unless the size of the segment decided before.
         if !rolls || active.file_bytes == 0 {
-            active.touch_indexes(&mut self.storage)?;
+            let touched = active.touch_indexes(&mut self.storage);
+            self.or_offline(touched)?;
         }
-        if rolls { self.roll_at(incoming.first_offset, now).map(|_| ()) } else { Ok(()) }
+        if rolls { self.roll_or_offline(incoming.first_offset, now).map(|_| ()) } else { Ok(()) }
+    }
+
+    fn roll_or_offline(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, RollError> {
+        let rolled = self.roll_at(expected, now);
+        if let Err(RollError::Storage(error)) = &rolled {
+            self.or_offline::<()>(Err(error.clone()))?;
+        }
+        rolled
     }
 
     /// The new segment begins at the log end offset or at the offset that is expected next, whichever is larger. What is
     /// below it is made durable.
-    fn roll_at(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, StorageError> {
+    fn roll_at(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, RollError> {
         let base_offset = expected.max(self.log_end_offset);
         let active = self.segments.last_mut();
         let replaces = active.as_ref().is_some_and(|active| active.base_offset == base_offset);
+        if let Some(active) = active.as_ref().filter(|active| active.base_offset > base_offset || (replaces && active.file_bytes > 0)) {
+            return Err(RollError::BelowActive { offset: base_offset, active: active.base_offset });
+        }
         if let Some(active) = active {
             if replaces {
                 active.remove_files(&mut self.storage)?;

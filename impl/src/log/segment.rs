@@ -96,10 +96,24 @@ impl Segment {
         self.slots_from(offset).first().map(|slot| slot.position)
     }
 
-    /// The largest timestamp and its batch; unless batches told more, what the time index says
-    /// (Kafka: `maxTimestampSoFar`).
+    /// The largest timestamp and its batch (Kafka: `maxTimestampSoFar`).
     pub(super) fn largest_timestamp(&self) -> TimeIndexEntry {
-        self.largest.unwrap_or_else(|| self.time_index.last_entry())
+        self.largest.unwrap_or_else(|| self.find_largest_timestamp())
+    }
+
+    /// What the time index says, unless a batch behind its last entry says more
+    /// (Kafka: `readMaxTimestampAndOffsetSoFar`).
+    fn find_largest_timestamp(&self) -> TimeIndexEntry {
+        let last = self.time_index.last_entry();
+        let from = self.offset_index.lookup(last.offset);
+        let behind = self.slots.iter().skip_while(|slot| slot.position < from);
+        behind.fold(last, |largest, slot| {
+            if slot.max_timestamp > largest.timestamp {
+                TimeIndexEntry { timestamp: slot.max_timestamp, offset: slot.last_offset }
+            } else {
+                largest
+            }
+        })
     }
 
     /// Whether there has to be a new segment for an append (Kafka: `LogSegment.shouldRoll`).
@@ -164,9 +178,10 @@ impl Segment {
     }
 
     pub(super) fn note_timestamp(&mut self, slot: &BatchSlot) {
-        if slot.max_timestamp > self.largest_timestamp().timestamp {
-            self.largest = Some(TimeIndexEntry { timestamp: slot.max_timestamp, offset: slot.last_offset });
-        }
+        let largest = self.largest_timestamp();
+        let is_larger = slot.max_timestamp > largest.timestamp;
+        self.largest =
+            Some(if is_larger { TimeIndexEntry { timestamp: slot.max_timestamp, offset: slot.last_offset } } else { largest });
     }
 
     fn add_index_entries(&mut self, storage: &mut impl Storage, slot: &BatchSlot) -> Result<(), StorageError> {
@@ -249,8 +264,7 @@ impl Segment {
             self.created = now;
         }
         self.bytes_since_last_index_entry = 0;
-        // Kafka takes the word of the time index for what is left.
-        self.largest = Some(self.time_index.last_entry());
+        self.largest = Some(self.find_largest_timestamp());
         Ok(())
     }
 

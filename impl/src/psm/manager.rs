@@ -156,6 +156,12 @@ impl ProducerStateManager {
         self.verifications.get(&producer_id)
     }
 
+    /// How many guards were handed out so far.
+    #[must_use]
+    pub fn guards_given(&self) -> u64 {
+        self.guards_given
+    }
+
     /// Begins a verification, or joins one that is pending; returns its guard. `offset` is for the error only, `now` in
     /// milliseconds.
     ///

@@ -56,7 +56,12 @@ final class OffsetOperations {
 
     /** The leader compares positions, so it is given one where there is one; what lies beyond the end is its to refuse. */
     private static LogOffsetMetadata position(UnifiedLog log, long offset) throws IOException {
-        return offset > log.logEndOffset() ? new LogOffsetMetadata(offset) : log.maybeConvertToOffsetMetadata(offset);
+        if (offset > log.logEndOffset()) {
+            return new LogOffsetMetadata(offset);
+        }
+        LogOffsetMetadata batch = log.maybeConvertToOffsetMetadata(offset);
+        // What was converted names the beginning of the batch that holds the offset.
+        return batch.messageOffsetOnly() ? batch : new LogOffsetMetadata(offset, batch.segmentBaseOffset, batch.relativePositionInSegment);
     }
 
     private Answer logStart(Args args) throws ProtocolError {

@@ -1,0 +1,172 @@
+//! `cleanslate conform --target kafka` and `--adapter`: sequences of log operations on the log of this project and on another.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::output::{print, progress};
+use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
+use crate::adapter::message::Operation;
+use crate::adapter::{Adapter, AdapterError, Launch};
+use crate::sequence::compare::{Difference, compare};
+use crate::sequence::file::SequenceFile;
+use crate::sequence::random::Random;
+
+/// How long the adapter may take for one reply. A JVM on a busy machine starts slowly.
+const TIME_OUT: Duration = Duration::from_secs(120);
+/// What `ci/kafka-adapter` exits with when it cannot build the adapter on this machine.
+const EXIT_CANNOT: i32 = 77;
+
+/// What a run has found.
+#[derive(Debug, Default)]
+struct Found {
+    sequences: u64,
+    requests: u64,
+    /// File and text of each difference.
+    differences: Vec<(PathBuf, String)>,
+}
+
+/// Runs the sequences.
+///
+/// # Errors
+/// When there is no adapter, it misbehaves, or a file cannot be read or written.
+pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
+    let command = match (&args.adapter, adapter_of_kafka(args)?) {
+        (Some(command), _) => command.clone(),
+        (None, Some(command)) => command,
+        (None, None) => return Ok(ExitCode::from(EXIT_EXPECTED)),
+    };
+    let mut adapter = Adapter::start(&Launch::parse(&command, TIME_OUT)?)?;
+    let name = format!("{} {}", adapter.greeting().name, adapter.greeting().version);
+    let mut found = Found::default();
+    let begin = Instant::now();
+    directed(&mut adapter, args, &mut found)?;
+    random(&mut adapter, args, &mut found)?;
+    adapter.finish()?;
+    let seconds = begin.elapsed().as_secs_f64();
+    report(args, &name, &found, seconds)?;
+    Ok(ExitCode::from(if found.differences.is_empty() { EXIT_EXPECTED } else { EXIT_FAILED }))
+}
+
+/// Builds the adapter around Kafka's classes; returns the command that starts it. None if it cannot be built here, which is said.
+fn adapter_of_kafka(args: &ConformArgs) -> Result<Option<String>, CliError> {
+    if args.adapter.is_some() {
+        return Ok(None);
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/kafka-adapter");
+    let mut build = Command::new(&script);
+    match (&args.kafka_version, &args.kafka_jars) {
+        (_, jars) if !jars.is_empty() => drop(build.arg("--jars").args(jars)),
+        (Some(version), _) => drop(build.args(["--version", version])),
+        (None, _) => {}
+    }
+    progress("building the adapter around Kafka's classes");
+    let output = build.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|e| CliError::Usage(format!("{}: {e}", script.display())))?;
+    if output.status.code() == Some(EXIT_CANNOT) {
+        print("skipped: the adapter around Kafka's classes cannot be built here\n")?;
+        return Ok(None);
+    }
+    if !output.status.success() {
+        return Err(CliError::Adapter(format!("{} failed", script.display())));
+    }
+    Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+}
+
+/// The sequences that are stored.
+fn directed(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Result<(), CliError> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("sequences");
+    let dir = args.sequences.as_ref().unwrap_or(&own);
+    let mut files: Vec<PathBuf> = match std::fs::read_dir(dir) {
+        Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
+        Err(_) if args.sequences.is_none() => Vec::new(),
+        Err(e) => return Err(CliError::Usage(format!("--sequences {}: {e}", dir.display()))),
+    };
+    files.retain(|file| file.extension().is_some_and(|e| e == "json"));
+    files.sort();
+    for file in files {
+        let requests = SequenceFile::read(&file)?.run();
+        found.sequences += 1;
+        found.requests += requests.len() as u64;
+        if let Some(difference) = compare(adapter, &requests)? {
+            let steps: Vec<Operation> = requests.into_iter().map(|(operation, _)| operation).collect();
+            found.differences.push((file, describe(&steps, &difference)));
+        }
+    }
+    Ok(())
+}
+
+fn random(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Result<(), CliError> {
+    let mut random = Random::new(args.seed, args.length);
+    for number in 0..args.random {
+        if number % 500 == 0 {
+            progress(&format!("random sequences: {number} of {}", args.random));
+        }
+        let (requests, failing) = random.next(adapter)?;
+        found.sequences += 1;
+        found.requests += requests as u64;
+        let Some(failing) = failing else { continue };
+        let steps: Vec<Operation> = failing.requests.iter().take(failing.difference.step + 1).map(|(o, _)| o.clone()).collect();
+        let text = describe(&steps, &failing.difference);
+        let path = args.failures.join(format!("seed-{}-{number}.json", args.seed));
+        std::fs::create_dir_all(&args.failures)?;
+        SequenceFile::new(format!("{:?}", failing.plan.actions), steps).write(&path)?;
+        found.differences.push((path, text));
+        if found.differences.len() >= args.max_differences {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn describe(steps: &[Operation], difference: &Difference) -> String {
+    let mut out = String::new();
+    for (number, step) in steps.iter().enumerate().take(difference.step + 1) {
+        let text = serde_json::to_string(step).unwrap_or_default();
+        let _ = writeln!(out, "  {number:>3} {text}");
+    }
+    for (part, here, there) in &difference.parts {
+        let _ = writeln!(out, "  step {}, {part}:\n    here  {here}\n    there {there}", difference.step);
+    }
+    out
+}
+
+fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result<(), CliError> {
+    let per_second = found.sequences as f64 / seconds.max(0.001);
+    if args.json {
+        let line = json!({
+            "format": "cleanslate-conformance", "version": 1, "target": name, "sequences": found.sequences, "requests": found.requests,
+            "differences": found.differences.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>(),
+            "seed": args.seed, "seconds": seconds, "sequences_per_second": per_second,
+        });
+        return Ok(print(&format!("{line}\n"))?);
+    }
+    let mut out = String::new();
+    for (path, text) in &found.differences {
+        let _ = writeln!(out, "DIFFERENT  {}\n{text}", path.display());
+    }
+    let _ = writeln!(
+        out,
+        "{name}: {} sequences, {} requests, {} differences (seed {}, {seconds:.1} s, {per_second:.0} sequences a second)",
+        found.sequences,
+        found.requests,
+        found.differences.len(),
+        args.seed
+    );
+    Ok(print(&out)?)
+}
+
+impl From<AdapterError> for CliError {
+    fn from(error: AdapterError) -> Self {
+        Self::Adapter(error.to_string())
+    }
+}
+
+impl From<crate::sequence::file::SequenceFileError> for CliError {
+    fn from(error: crate::sequence::file::SequenceFileError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}

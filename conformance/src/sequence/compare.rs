@@ -1,0 +1,116 @@
+//! Runs requests on another implementation and holds what comes against what came of them here.
+
+use crate::adapter::message::Operation;
+use crate::adapter::reply::{Answer, Failure, FailureKind, Files, Reply};
+use crate::adapter::{Adapter, AdapterError, State};
+
+/// Where the two sides part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The request, counted from 0.
+    pub step: usize,
+    /// What differs: the part of the reply, what came here, what came there.
+    pub parts: Vec<(String, String, String)>,
+}
+
+/// Sends all requests and compares each reply; stops at the first that differs.
+///
+/// # Errors
+/// When the adapter misbehaves.
+pub fn compare(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<Option<Difference>, AdapterError> {
+    for (operation, _) in requests {
+        adapter.send(operation, true)?;
+    }
+    adapter.send(&Operation::Reset {}, false)?;
+    let mut difference = None;
+    for (step, (operation, here)) in requests.iter().enumerate() {
+        let Some(there) = adapter.receive()? else { break };
+        if difference.is_none() {
+            let parts = parts(operation, here, &there);
+            if !parts.is_empty() {
+                difference = Some(Difference { step, parts });
+            }
+        }
+    }
+    while adapter.receive()?.is_some() {}
+    Ok(difference)
+}
+
+/// Where two replies differ. Messages of errors, names of tasks, and recovery points are not compared: the last depends on when an
+/// implementation flushes.
+fn parts(operation: &Operation, here: &Reply, there: &Reply) -> Vec<(String, String, String)> {
+    let mut parts = Vec::new();
+    if !same_outcome(&here.outcome, &there.outcome) {
+        parts.push(("outcome".to_owned(), show(&here.outcome), show(&there.outcome)));
+        if let (Ok(Answer::Files(here)), Ok(Answer::Files(there))) = (&here.outcome, &there.outcome) {
+            parts = files(here, there);
+        }
+    }
+    match (&here.state, &there.state) {
+        (Some(here), Some(there)) => parts.extend(states(here, there)),
+        (None, None) => {}
+        (here, there) if operation.leaves_open() => {
+            parts.push(("state".to_owned(), format!("{here:?}"), format!("{there:?}")));
+        }
+        _ => {}
+    }
+    parts
+}
+
+fn show(outcome: &Result<Answer, Failure>) -> String {
+    match outcome {
+        Ok(answer) => format!("{answer:?}"),
+        Err(failure) => format!("{} ({})", failure.name, failure.message),
+    }
+}
+
+fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>) -> bool {
+    match (here, there) {
+        (Ok(Answer::Tasks(_)), Ok(Answer::Tasks(_))) => true,
+        (Ok(Answer::Files(here)), Ok(Answer::Files(there))) => files(here, there).is_empty(),
+        (Ok(here), Ok(there)) => here == there,
+        (Err(here), Err(there)) => here.kind == there.kind && here.name == there.name && here.kind != FailureKind::Internal,
+        _ => false,
+    }
+}
+
+/// The files of a log by name and content; snapshots are compared as part of the state, as the order of their entries has no meaning.
+fn files(here: &Files, there: &Files) -> Vec<(String, String, String)> {
+    let list = |files: &Files| -> Vec<(String, String)> {
+        let entries = files.files.iter();
+        entries
+            .map(|entry| {
+                let content = entry.content.as_ref().map(|c| c.to_string()).unwrap_or_default();
+                (entry.name.clone(), if entry.name.ends_with(".snapshot") { String::new() } else { content })
+            })
+            .collect()
+    };
+    let (here, there) = (list(here), list(there));
+    let mut names: Vec<&String> = here.iter().chain(&there).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let find = |list: &[(String, String)], name: &String| {
+        list.iter().find(|(n, _)| n == name).map_or_else(|| "no such file".to_owned(), |(_, content)| content.clone())
+    };
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let (here, there) = (find(&here, name), find(&there, name));
+            (here != there).then(|| (format!("file {name}"), here, there))
+        })
+        .collect()
+}
+
+fn states(here: &State, there: &State) -> Vec<(String, String, String)> {
+    let fields = |state: &State| match serde_json::to_value(State { recovery_point: 0, ..state.clone() }) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let (here, there) = (fields(here), fields(there));
+    here.iter()
+        .filter_map(|(name, here)| {
+            let there = there.get(name).cloned().unwrap_or_default();
+            (*here != there).then(|| (name.clone(), here.to_string(), there.to_string()))
+        })
+        .collect()
+}

@@ -1,0 +1,330 @@
+//! Actions become requests.
+
+use cleanslate_log::log::{FetchIsolation, PartitionLog};
+use cleanslate_log::psm::ProducerStateEntry;
+use cleanslate_log::record::{BatchBuilder, BatchReader, ControlRecord, EncodeError, MirrorPidResetRecord, RecordBatch};
+use cleanslate_log::storage::MemoryStorage;
+use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+
+use super::action::{Action, Copied, Data, End, Loss, SequenceChoice, Which};
+use super::local::Local;
+use crate::adapter::Hex;
+use crate::adapter::message::{Cut, Operation, Origin};
+use crate::adapter::reply::{Answer, Reply};
+
+/// The clock when a sequence begins, in milliseconds.
+pub const START_MS: i64 = 1_700_000_000_000;
+
+const MINUTE_MS: i64 = 60_000;
+
+/// Turns the actions of one plan into requests, one after the other, and carries them out on the log of this project: what an action
+/// becomes depends on the state that it meets.
+#[derive(Debug, Default)]
+pub struct Concrete {
+    local: Local,
+    /// What was asked, and what came of it here.
+    pub requests: Vec<(Operation, Reply)>,
+    epochs: [i32; 2],
+    guards: [u32; 2],
+    /// How many batches were made, so that no two have the same payload.
+    serial: u64,
+}
+
+/// What a new batch needs to know.
+#[derive(Clone, Copy)]
+struct Slot<'a> {
+    log: &'a PartitionLog<MemoryStorage>,
+    now: TimestampMs,
+    base_offset: Offset,
+    leader_epoch: LeaderEpoch,
+}
+
+fn name(which: Which) -> String {
+    match which {
+        Which::A => "A".to_owned(),
+        Which::B => "B".to_owned(),
+    }
+}
+
+fn index(which: Which) -> usize {
+    usize::from(which == Which::B)
+}
+
+impl Concrete {
+    /// Asks for one thing.
+    pub fn ask(&mut self, operation: Operation) {
+        let reply = self.local.call(&operation, true);
+        self.requests.push((operation, reply));
+    }
+
+    fn epoch(&self, which: Which) -> i32 {
+        self.epochs.get(index(which)).copied().unwrap_or(0)
+    }
+
+    fn log(&self, which: Which) -> Option<&PartitionLog<MemoryStorage>> {
+        self.local.log(&name(which))
+    }
+
+    /// An offset at so many 255ths of the log; the largest lies one beyond its end.
+    fn at(&self, which: Which, at: u8) -> i64 {
+        let Some(log) = self.log(which) else { return 0 };
+        let (start, end) = (log.log_start_offset().get(), log.log_end_offset().get());
+        let from = start.saturating_sub(1).max(0);
+        from.saturating_add(end.saturating_sub(from).saturating_add(1).saturating_mul(i64::from(at)) / 254)
+    }
+
+    /// Carries out an action; one that makes no sense in the present state becomes nothing.
+    pub fn act(&mut self, action: &Action) {
+        match action {
+            Action::Produce { .. } | Action::Finish { .. } | Action::Control { .. } | Action::Copy { .. } | Action::Replicate { .. } => {
+                self.append(action);
+            }
+            Action::Restart { log, clean, loss, recovery } => self.restart(*log, Some(*clean), *loss, *recovery),
+            Action::Crash { log, loss, recovery } => self.restart(*log, None, *loss, *recovery),
+            Action::BecomeLeader { log, ahead } => {
+                let epoch = self.epoch(*log).saturating_add(i32::from(*ahead));
+                if let Some(own) = self.epochs.get_mut(index(*log)) {
+                    *own = epoch;
+                }
+                self.ask(Operation::BecomeLeader { log: name(*log), leader_epoch: epoch });
+            }
+            Action::Verify { log, producer, epoch, sequence, bump } if *producer >= 0 => {
+                self.ask(Operation::StartVerification {
+                    log: name(*log),
+                    producer_id: i64::from(*producer),
+                    producer_epoch: i16::from(*epoch),
+                    sequence: i32::from(*sequence),
+                    epoch_bump: *bump,
+                });
+                if let Some((_, Reply { outcome: Ok(Answer::Guard(guard)), .. })) = self.requests.last()
+                    && let Some(own) = self.guards.get_mut(index(*log))
+                {
+                    *own = guard.guard;
+                }
+            }
+            other => {
+                if let Some(operation) = self.simple(other) {
+                    self.ask(operation);
+                }
+            }
+        }
+    }
+
+    /// Actions that become one request.
+    fn simple(&self, action: &Action) -> Option<Operation> {
+        let later = |log: Which, minutes: u16| {
+            self.local.now(&name(log)).get().saturating_add(i64::from(minutes).saturating_mul(MINUTE_MS))
+        };
+        Some(match action {
+            Action::Truncate { log, at } => Operation::Truncate { log: name(*log), offset: self.at(*log, *at) },
+            Action::TruncateFully { log, ahead } => {
+                let end = self.log(*log)?.log_end_offset().get();
+                Operation::TruncateFully { log: name(*log), offset: end.saturating_add(i64::from(*ahead)) }
+            }
+            Action::HighWatermark { log, at, rule } => {
+                let offset = self.at(*log, *at);
+                let offset = if *at == u8::MAX { self.log(*log)?.log_end_offset().get() } else { offset };
+                Operation::HighWatermark { log: name(*log), offset, rule: *rule }
+            }
+            Action::LogStart { log, at } => Operation::LogStart { log: name(*log), offset: self.at(*log, *at) },
+            Action::EpochEnd { log, epoch } => Operation::EndOffsetForEpoch { log: name(*log), leader_epoch: i32::from(*epoch) },
+            Action::Roll { log } => Operation::Roll { log: name(*log) },
+            Action::Flush { log } => Operation::Flush { log: name(*log) },
+            Action::Snapshot { log } => Operation::Snapshot { log: name(*log) },
+            Action::DeleteSnapshots { log, at } => Operation::DeleteSnapshots { log: name(*log), before: self.at(*log, *at) },
+            Action::Expire { log, minutes } => Operation::Expire { log: name(*log), now_ms: later(*log, *minutes) },
+            Action::Wait { log, minutes } => Operation::SetTime { log: name(*log), now_ms: later(*log, *minutes) },
+            Action::Retention { log } => Operation::Retention { log: name(*log) },
+            Action::Compact { log, minutes } => {
+                let stable = self.log(*log)?.last_stable_offset().get();
+                let (first_dirty, now_ms) = (self.log(*log)?.log_start_offset().get(), later(*log, *minutes));
+                Operation::Compact { log: name(*log), first_dirty, first_uncleanable: stable, now_ms }
+            }
+            Action::Read { log, at, isolation, max_bytes, min_one_message } => Operation::Read {
+                log: name(*log),
+                offset: self.at(*log, *at),
+                max_bytes: u32::from(*max_bytes),
+                isolation: *isolation,
+                min_one_message: *min_one_message,
+            },
+            _ => return None,
+        })
+    }
+
+    fn append(&mut self, action: &Action) {
+        self.serial = self.serial.saturating_add(1);
+        match action {
+            Action::Produce { log, data, guarded } => {
+                let guard = if *guarded { self.guards.get(index(*log)).copied().unwrap_or(0) } else { 0 };
+                let batch = self.slot(*log).map(|slot| records(slot, data, self.serial));
+                self.lead(*log, batch, Origin::Client, 0, guard);
+            }
+            Action::Finish { log, end, version } => {
+                let batch = self.slot(*log).map(|slot| marker(slot, end));
+                self.lead(*log, batch, Origin::Coordinator, i16::from(*version), 0);
+            }
+            Action::Control { log, type_id, producer } => {
+                let batch = self.slot(*log).map(|slot| control(slot, *type_id, *producer));
+                self.lead(*log, batch, Origin::Coordinator, 0, 0);
+            }
+            Action::Copy { log, batches, gap, epoch } => self.copy(*log, batches, *gap, *epoch),
+            Action::Replicate { groups } => groups.iter().for_each(|group| self.replicate(usize::from(*group))),
+            _ => {}
+        }
+    }
+
+    fn slot(&self, which: Which) -> Option<Slot<'_>> {
+        let log = self.log(which)?;
+        let now = self.local.now(&name(which));
+        Some(Slot { log, now, base_offset: Offset(0), leader_epoch: LeaderEpoch(self.epoch(which)) })
+    }
+
+    fn lead(&mut self, which: Which, batch: Option<Result<RecordBatch, EncodeError>>, origin: Origin, version: i16, guard: u32) {
+        let Some(Ok(batch)) = batch else { return };
+        self.ask(Operation::AppendLeader {
+            log: name(which),
+            batch: Hex::from(batch.bytes().as_ref()),
+            origin,
+            leader_epoch: self.epoch(which),
+            transaction_version: version,
+            guard,
+        });
+    }
+
+    fn copy(&mut self, which: Which, batches: &[Copied], gap: u8, epoch: i8) {
+        let own = self.epoch(which);
+        let Some(mut slot) = self.slot(which) else { return };
+        slot.base_offset = slot.log.log_end_offset().plus(i64::from(gap));
+        slot.leader_epoch = LeaderEpoch(own.saturating_add(i32::from(epoch)).max(0));
+        let mut bytes = Vec::new();
+        let mut serial = self.serial;
+        for copied in batches {
+            serial = serial.saturating_add(1);
+            let batch = match copied {
+                Copied::Data(data) => records(slot, data, serial),
+                Copied::End(end) => marker(slot, end),
+                Copied::Control(type_id, producer) => control(slot, *type_id, *producer),
+            };
+            let Ok(batch) = batch else { continue };
+            slot.base_offset = batch.next_offset();
+            bytes.extend_from_slice(batch.bytes());
+        }
+        self.serial = serial;
+        self.ask(Operation::AppendFollower { log: name(which), batches: Hex(bytes), leader_epoch: own });
+    }
+
+    /// `B` reads so many batches of `A` from its own end on, and appends them.
+    fn replicate(&mut self, batches: usize) {
+        let (Some(a), Some(b)) = (self.log(Which::A), self.log(Which::B)) else { return };
+        let from = b.log_end_offset();
+        let Ok(bytes) = a.read(from, FetchIsolation::LogEnd, usize::MAX) else { return };
+        let mut reader = BatchReader::new(bytes.clone());
+        let count = reader.by_ref().take(batches).map_while(Result::ok).count();
+        let end = reader.position().min(bytes.len());
+        if count > 0 {
+            let leader_epoch = self.epoch(Which::A);
+            self.ask(Operation::AppendFollower { log: "B".to_owned(), batches: Hex::from(bytes.slice(..end).as_ref()), leader_epoch });
+        }
+    }
+
+    /// A stop and a start. `clean` is how the log is started after a clean stop; after a crash there is no choice.
+    fn restart(&mut self, which: Which, clean: Option<bool>, loss: Loss, recovery: u8) {
+        let log = name(which);
+        let Some(open) = self.log(which) else { return };
+        let log_start = open.log_start_offset().get();
+        let recovery_point = open.recovery_point().get().saturating_mul(i64::from(recovery)) / 255;
+        let high_watermark = open.high_watermark().get();
+        let segments: Vec<i64> = open.segments().map(|(base, _)| base.get()).collect();
+        let (first, last) = (segments.first().copied().unwrap_or(0), segments.last().copied().unwrap_or(0));
+        let (mut cuts, mut lost) = (Vec::new(), Vec::new());
+        match loss {
+            Loss::Nothing => {}
+            Loss::Tail(bytes) => cuts.push(Cut { file: format!("{last:020}.log"), bytes: u64::from(bytes) }),
+            Loss::Snapshots => lost.push("*.snapshot".to_owned()),
+            Loss::Index => lost.push(format!("*{first:020}.index")),
+        }
+        let reopen = |clean| Operation::Open { log: log.clone(), clean, recovery_point, log_start, now_ms: None };
+        // What a running broker does by and by is done: what is lost otherwise is only repaired in part.
+        let settle = Operation::RunTasks { log: log.clone() };
+        self.ask(settle.clone());
+        let crashes = clean.is_none() || loss != Loss::Nothing;
+        if let Some(clean) = clean {
+            self.ask(Operation::Close { log: log.clone() });
+            self.ask(Operation::Files { log: log.clone(), content: true });
+            self.ask(reopen(clean));
+            self.ask(settle);
+        }
+        if crashes {
+            self.ask(Operation::Crash { log: log.clone(), cuts, lost });
+            self.ask(reopen(false));
+        }
+        self.ask(Operation::HighWatermark {
+            log,
+            offset: high_watermark,
+            rule: crate::adapter::message::HighWatermarkRule::Set,
+        });
+    }
+}
+
+fn records(slot: Slot<'_>, data: &Data, serial: u64) -> Result<RecordBatch, EncodeError> {
+    let timestamp = TimestampMs(slot.now.get().saturating_sub(i64::from(data.age_minutes).saturating_mul(MINUTE_MS)));
+    let mut builder =
+        BatchBuilder::new(slot.base_offset).leader_epoch(slot.leader_epoch).timestamp(timestamp).transactional(data.transactional);
+    let mut count = data.records.max(1);
+    if let Some(producer) = data.producer {
+        let id = ProducerId(i64::from(producer));
+        let entry = slot.log.producer_state().last_entry(id);
+        let (epoch, sequence, records) = sequence(entry, data);
+        builder = builder.producer(id, epoch, sequence);
+        count = records;
+    }
+    for i in 0..count {
+        let key = format!("k{}", serial % 5);
+        builder = builder.record(Some(key.as_bytes()), Some(format!("{serial}.{i}").as_bytes()));
+    }
+    builder.build()
+}
+
+/// Epoch, first sequence and number of records of a batch.
+fn sequence(entry: Option<&ProducerStateEntry>, data: &Data) -> (ProducerEpoch, Sequence, u8) {
+    let epoch = ProducerEpoch(i16::from(data.epoch));
+    let same_epoch = entry.is_some_and(|entry| entry.producer_epoch == epoch);
+    let next = match entry {
+        Some(entry) if same_epoch && !entry.is_empty() => entry.last_sequence().plus(1),
+        _ => Sequence(0),
+    };
+    let sequence = match data.sequence {
+        SequenceChoice::Next => next,
+        SequenceChoice::Again(back) => {
+            let batch = entry.and_then(|entry| entry.batches().iter().rev().nth(usize::from(back)));
+            if let (Some(entry), Some(batch)) = (entry, batch) {
+                let records = u8::try_from(batch.offset_delta.saturating_add(1)).unwrap_or(1);
+                return (entry.producer_epoch, batch.first_sequence(), records);
+            }
+            next
+        }
+        SequenceChoice::Gap(gap) => next.plus(i32::from(gap)),
+        SequenceChoice::Zero => Sequence(0),
+        SequenceChoice::NearMax(before) => Sequence(i32::MAX.saturating_sub(i32::from(before))),
+    };
+    (epoch, sequence, data.records.max(1))
+}
+
+fn marker(slot: Slot<'_>, end: &End) -> Result<RecordBatch, EncodeError> {
+    let (id, epoch) = (ProducerId(i64::from(end.producer)), ProducerEpoch(i16::from(end.epoch)));
+    let coordinator_epoch = CoordinatorEpoch(i32::from(end.coordinator_epoch));
+    RecordBatch::end_txn_marker(slot.base_offset, slot.leader_epoch, slot.now, id, epoch, end.commit, coordinator_epoch)
+}
+
+fn control(slot: Slot<'_>, type_id: i8, producer: Option<i8>) -> Result<RecordBatch, EncodeError> {
+    let mut builder = BatchBuilder::new(slot.base_offset).leader_epoch(slot.leader_epoch).timestamp(slot.now).control(true);
+    if let Some(producer) = producer {
+        builder = builder.producer(ProducerId(i64::from(producer)), ProducerEpoch(0), Sequence::NONE);
+    }
+    if type_id == 7 {
+        let record = MirrorPidResetRecord { version: 0, source_cluster_id: Some("source".to_owned()) };
+        return builder.control_record(ControlRecord::MirrorPidReset(record)).build();
+    }
+    let key = [0, 0, 0, type_id.unsigned_abs()];
+    builder.record(Some(&key), Some(&[0, 0, 0])).build()
+}

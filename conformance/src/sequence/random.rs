@@ -1,0 +1,113 @@
+//! Random sequences, shrunk when they show a difference.
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config as ProptestConfig, RngAlgorithm, TestRng, TestRunner};
+
+use super::action::{Plan, plans};
+use super::compare::{Difference, compare};
+use super::concrete::{Concrete, START_MS};
+use crate::adapter::message::Operation;
+use crate::adapter::reply::Reply;
+use crate::adapter::{Adapter, AdapterError};
+
+/// How often a failing sequence is run again with simpler values.
+const MAX_SIMPLER: usize = 200;
+
+/// A sequence on which the two sides part.
+#[derive(Clone, Debug)]
+pub struct Failing {
+    /// The number of the sequence in the run, from 0.
+    pub number: u64,
+    /// What was done.
+    pub plan: Plan,
+    /// The requests, and what came of them here.
+    pub requests: Vec<(Operation, Reply)>,
+    /// Where they part.
+    pub difference: Difference,
+}
+
+impl Failing {
+    /// Takes another plan if that shows a difference too; tells whether it does.
+    fn improve(&mut self, adapter: &mut Adapter, plan: Plan) -> Result<bool, AdapterError> {
+        let requests = requests(&plan);
+        let Some(difference) = compare(adapter, &requests)? else { return Ok(false) };
+        *self = Self { number: self.number, plan, requests, difference };
+        Ok(true)
+    }
+
+    /// Leaves out actions, first many at once, as long as there is a difference.
+    fn drop_actions(&mut self, adapter: &mut Adapter) -> Result<(), AdapterError> {
+        let mut size = self.plan.actions.len().div_ceil(2).max(1);
+        loop {
+            let mut from = 0;
+            while from < self.plan.actions.len() {
+                let mut plan = self.plan.clone();
+                let to = from.saturating_add(size).min(plan.actions.len());
+                plan.actions.drain(from..to);
+                if !self.improve(adapter, plan)? {
+                    from = to;
+                }
+            }
+            if size == 1 {
+                return Ok(());
+            }
+            size /= 2;
+        }
+    }
+}
+
+/// The requests of a plan, with what came of them here.
+#[must_use]
+pub fn requests(plan: &Plan) -> Vec<(Operation, Reply)> {
+    let mut concrete = Concrete::default();
+    for log in ["A", "B"] {
+        concrete.ask(Operation::Create { log: log.to_owned(), now_ms: START_MS, config: plan.config.clone() });
+    }
+    for action in &plan.actions {
+        concrete.act(action);
+    }
+    concrete.requests
+}
+
+/// The random sequences of a seed.
+#[derive(Debug)]
+pub struct Random {
+    runner: TestRunner,
+    length: usize,
+    made: u64,
+}
+
+impl Random {
+    /// Sequences of so many actions; the same ones for the same seed.
+    #[must_use]
+    pub fn new(seed: u64, length: usize) -> Self {
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(seed.to_be_bytes()).for_each(|(byte, value)| *byte = value);
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        Self { runner: TestRunner::new_with_rng(ProptestConfig::default(), rng), length, made: 0 }
+    }
+
+    /// Runs the next sequence on both sides; one that shows a difference is made as small as possible. Also returns the number of
+    /// requests.
+    ///
+    /// # Errors
+    /// When the adapter misbehaves.
+    pub fn next(&mut self, adapter: &mut Adapter) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
+        let number = self.made;
+        self.made = self.made.saturating_add(1);
+        let Ok(mut tree) = plans(self.length).new_tree(&mut self.runner) else { return Ok((0, None)) };
+        let plan = tree.current();
+        let requests = requests(&plan);
+        let length = requests.len();
+        let Some(difference) = compare(adapter, &requests)? else { return Ok((length, None)) };
+        let mut smallest = Failing { number, plan, requests, difference };
+        let mut runs = 0;
+        let mut goes_on = tree.simplify();
+        while goes_on && runs < MAX_SIMPLER {
+            runs += 1;
+            goes_on = if smallest.improve(adapter, tree.current())? { tree.simplify() } else { tree.complicate() };
+        }
+        smallest.drop_actions(adapter)?;
+        Ok((length, Some(Box::new(smallest))))
+    }
+}
