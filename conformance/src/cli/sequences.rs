@@ -13,7 +13,7 @@ use crate::adapter::message::Operation;
 use crate::adapter::{Adapter, AdapterError, Launch};
 use crate::sequence::compare::{Difference, compare};
 use crate::sequence::file::SequenceFile;
-use crate::sequence::random::Random;
+use crate::sequence::random::{Failing, Random};
 
 /// How long the adapter may take for one reply. A JVM on a busy machine starts slowly.
 const TIME_OUT: Duration = Duration::from_secs(120);
@@ -105,20 +105,32 @@ fn random(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Resul
         if number % 500 == 0 {
             progress(&format!("random sequences: {number} of {}", args.random));
         }
-        let (requests, failing) = random.next(adapter)?;
-        found.sequences += 1;
-        found.requests += requests as u64;
-        let Some(failing) = failing else { continue };
-        let steps: Vec<Operation> = failing.requests.iter().take(failing.difference.step + 1).map(|(o, _)| o.clone()).collect();
-        let text = describe(&steps, &failing.difference);
-        let path = args.failures.join(format!("seed-{}-{number}.json", args.seed));
-        std::fs::create_dir_all(&args.failures)?;
-        SequenceFile::new(format!("{:?}", failing.plan.actions), steps).write(&path)?;
-        found.differences.push((path, text));
+        let result = random.next(adapter)?;
+        take_in(args, found, u64::from(number > 0), result)?;
         if found.differences.len() >= args.max_differences {
-            break;
+            return Ok(());
         }
     }
+    let result = random.finish(adapter)?;
+    take_in(args, found, u64::from(args.random > 0), result)
+}
+
+/// Counts a sequence; stores it if it shows a difference.
+fn take_in(
+    args: &ConformArgs,
+    found: &mut Found,
+    sequences: u64,
+    (requests, failing): (usize, Option<Box<Failing>>),
+) -> Result<(), CliError> {
+    found.sequences += sequences;
+    found.requests += requests as u64;
+    let Some(failing) = failing else { return Ok(()) };
+    let steps: Vec<Operation> = failing.requests.iter().take(failing.difference.step + 1).map(|(o, _)| o.clone()).collect();
+    let text = describe(&steps, &failing.difference);
+    let path = args.failures.join(format!("seed-{}-{}.json", args.seed, failing.number));
+    std::fs::create_dir_all(&args.failures)?;
+    SequenceFile::new(format!("{:?}", failing.plan.actions), steps).write(&path)?;
+    found.differences.push((path, text));
     Ok(())
 }
 

@@ -13,15 +13,31 @@ pub struct Difference {
     pub parts: Vec<(String, String, String)>,
 }
 
-/// Sends all requests and compares each reply; stops at the first that differs.
+/// Sends all requests and compares each reply; finds the first that differs.
 ///
 /// # Errors
 /// When the adapter misbehaves.
 pub fn compare(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<Option<Difference>, AdapterError> {
+    send(adapter, requests)?;
+    receive(adapter, requests)
+}
+
+/// Sends all requests, and one that forgets the logs.
+///
+/// # Errors
+/// When the adapter misbehaves.
+pub fn send(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<(), AdapterError> {
     for (operation, _) in requests {
         adapter.send(operation, true)?;
     }
-    adapter.send(&Operation::Reset {}, false)?;
+    adapter.send(&Operation::Reset {}, false)
+}
+
+/// Receives the replies to requests that were sent, and compares each.
+///
+/// # Errors
+/// When the adapter misbehaves.
+pub fn receive(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<Option<Difference>, AdapterError> {
     let mut difference = None;
     for (step, (operation, here)) in requests.iter().enumerate() {
         let Some(there) = adapter.receive()? else { break };
@@ -32,7 +48,7 @@ pub fn compare(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result
             }
         }
     }
-    while adapter.receive()?.is_some() {}
+    adapter.receive()?;
     Ok(difference)
 }
 

@@ -53,8 +53,18 @@ fn index(which: Which) -> usize {
 impl Concrete {
     /// Asks for one thing.
     pub fn ask(&mut self, operation: Operation) {
+        let log = operation.log().map(ToOwned::to_owned);
+        let segments = |local: &Local| log.as_deref().and_then(|log| local.log(log)).map(|log| log.segments().count());
+        let before = segments(&self.local);
+        let may_replace = matches!(operation, Operation::Roll { .. } | Operation::TruncateFully { .. });
         let reply = self.local.call(&operation, true);
         self.requests.push((operation, reply));
+        if let (Some(before), Some(after), Some(log)) = (before, segments(&self.local), &log)
+            && (before != after || may_replace)
+        {
+            // What a broker does a moment after a new segment has begun, here it does at once.
+            self.ask(Operation::RunTasks { log: log.clone() });
+        }
     }
 
     fn epoch(&self, which: Which) -> i32 {
@@ -75,6 +85,9 @@ impl Concrete {
 
     /// Carries out an action; one that makes no sense in the present state becomes nothing.
     pub fn act(&mut self, action: &Action) {
+        if self.is_stuck() {
+            return;
+        }
         match action {
             Action::Produce { .. } | Action::Finish { .. } | Action::Control { .. } | Action::Copy { .. } | Action::Replicate { .. } => {
                 self.append(action);
@@ -108,6 +121,15 @@ impl Concrete {
                 }
             }
         }
+    }
+
+    /// A refused append over a gap may have begun a segment behind the log end offset. Kafka cannot write index entries there, and fails
+    /// after it has written the batch; nothing that follows tells anything.
+    fn is_stuck(&self) -> bool {
+        [Which::A, Which::B].into_iter().filter_map(|which| self.log(which)).any(|log| {
+            let active = log.segments().last().map(|(base, _)| base);
+            active.is_some_and(|base| base > log.log_end_offset())
+        })
     }
 
     /// Actions that become one request.

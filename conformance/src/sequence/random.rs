@@ -4,7 +4,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config as ProptestConfig, RngAlgorithm, TestRng, TestRunner};
 
 use super::action::{Plan, plans};
-use super::compare::{Difference, compare};
+use super::compare::{Difference, compare, receive, send};
 use super::concrete::{Concrete, START_MS};
 use crate::adapter::message::Operation;
 use crate::adapter::reply::Reply;
@@ -70,11 +70,18 @@ pub fn requests(plan: &Plan) -> Vec<(Operation, Reply)> {
 }
 
 /// The random sequences of a seed.
-#[derive(Debug)]
 pub struct Random {
     runner: TestRunner,
     length: usize,
     made: u64,
+    /// Sent, but not compared yet: while one side works on it, the other makes the next.
+    sent: Option<Sent>,
+}
+
+struct Sent {
+    number: u64,
+    tree: Box<dyn ValueTree<Value = Plan>>,
+    requests: Vec<(Operation, Reply)>,
 }
 
 impl Random {
@@ -84,23 +91,41 @@ impl Random {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(seed.to_be_bytes()).for_each(|(byte, value)| *byte = value);
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-        Self { runner: TestRunner::new_with_rng(ProptestConfig::default(), rng), length, made: 0 }
+        Self { runner: TestRunner::new_with_rng(ProptestConfig::default(), rng), length, made: 0, sent: None }
     }
 
-    /// Runs the next sequence on both sides; one that shows a difference is made as small as possible. Also returns the number of
-    /// requests.
+    /// Sends the next sequence to both sides, and compares the one before; one that shows a difference is made as small as possible.
+    /// Also returns how many requests were compared.
     ///
     /// # Errors
     /// When the adapter misbehaves.
     pub fn next(&mut self, adapter: &mut Adapter) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
+        let next = self.make();
+        let result = self.finish(adapter)?;
+        if let Some(next) = &next {
+            send(adapter, &next.requests)?;
+        }
+        self.sent = next;
+        Ok(result)
+    }
+
+    fn make(&mut self) -> Option<Sent> {
         let number = self.made;
         self.made = self.made.saturating_add(1);
-        let Ok(mut tree) = plans(self.length).new_tree(&mut self.runner) else { return Ok((0, None)) };
-        let plan = tree.current();
-        let requests = requests(&plan);
+        let tree = plans(self.length).new_tree(&mut self.runner).ok()?;
+        let requests = requests(&tree.current());
+        Some(Sent { number, tree: Box::new(tree), requests })
+    }
+
+    /// Compares the sequence that was sent last, if any.
+    ///
+    /// # Errors
+    /// When the adapter misbehaves.
+    pub fn finish(&mut self, adapter: &mut Adapter) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
+        let Some(Sent { number, mut tree, requests }) = self.sent.take() else { return Ok((0, None)) };
         let length = requests.len();
-        let Some(difference) = compare(adapter, &requests)? else { return Ok((length, None)) };
-        let mut smallest = Failing { number, plan, requests, difference };
+        let Some(difference) = receive(adapter, &requests)? else { return Ok((length, None)) };
+        let mut smallest = Failing { number, plan: tree.current(), requests, difference };
         let mut runs = 0;
         let mut goes_on = tree.simplify();
         while goes_on && runs < MAX_SIMPLER {

@@ -17,6 +17,9 @@ pub const OFFSET_INDEX_ENTRY_BYTES: usize = 8;
 /// The size of an entry of a time index, in bytes.
 pub const TIME_INDEX_ENTRY_BYTES: usize = 12;
 
+/// Entries at the end of an offset index that Kafka searches first, as they are likely in memory.
+const WARM_ENTRIES: usize = 8192 / OFFSET_INDEX_ENTRY_BYTES;
+
 /// Where a batch lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OffsetIndexEntry {
@@ -90,10 +93,25 @@ impl OffsetIndex {
         index.checked_sub(1).and_then(|index| self.entries.get(index)).map_or(0, |entry| u64::from(entry.position))
     }
 
-    /// The offset of the first entry whose position is at least this one (Kafka: `fetchUpperBoundOffset`).
+    /// The offset of an entry whose position is at least this one (Kafka: `fetchUpperBoundOffset`): the first such, or the
+    /// one behind it. The search is Kafka's, which overlooks an exact match where its two ends meet.
     pub(super) fn upper_bound(&self, position: u64) -> Option<Offset> {
-        let index = self.entries.partition_point(|entry| u64::from(entry.position) < position);
-        self.entries.get(index).map(|entry| entry.offset)
+        let at = |index: usize| self.entries.get(index).map(|entry| u64::from(entry.position));
+        let last = self.entries.len().checked_sub(1)?;
+        let first_hot = last.saturating_sub(WARM_ENTRIES);
+        let (mut low, mut high) = if at(first_hot)? < position { (first_hot, last) } else { (0, first_hot) };
+        if at(0)? > position {
+            return self.entries.first().map(|entry| entry.offset);
+        }
+        while low < high {
+            let middle = low.saturating_add(high).div_ceil(2);
+            match at(middle)?.cmp(&position) {
+                std::cmp::Ordering::Greater => high = middle.saturating_sub(1),
+                std::cmp::Ordering::Less => low = middle,
+                std::cmp::Ordering::Equal => return self.entries.get(middle).map(|entry| entry.offset),
+            }
+        }
+        self.entries.get(low.saturating_add(1)).map(|entry| entry.offset)
     }
 }
 

@@ -44,8 +44,7 @@ impl<S: Storage> PartitionLog<S> {
         min_one_message: bool,
     ) -> Result<FetchData, ReadError> {
         self.check_online()?;
-        self.check_range(from)?;
-        if isolation != FetchIsolation::LogEnd {
+        if isolation != FetchIsolation::LogEnd && from >= self.log_start_offset {
             self.locate_high_watermark();
         }
         self.peek(from, isolation, max_bytes, min_one_message)

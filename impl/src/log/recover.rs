@@ -122,7 +122,9 @@ impl<'a> Recovering<'a> {
             if let Err(error) = batch.ensure_valid() {
                 return Ok(Some(error.to_string()));
             }
-            if let Err(error) = check_ascends(&batch, position, self.segment.next_offset()) {
+            // The first batch may begin below the segment's base, where a refused append over a gap had begun the segment.
+            let expected = self.segment.slots.last().map_or(Offset(0), |slot| slot.last_offset.plus(1));
+            if let Err(error) = check_ascends(&batch, position, expected) {
                 return Ok(Some(error.to_string()));
             }
             self.index(BatchSlot::new(&batch, position), interval);

@@ -96,13 +96,13 @@ impl Segment {
         self.slots_from(offset).first().map(|slot| slot.position)
     }
 
-    /// The largest timestamp and its batch (Kafka: `maxTimestampSoFar`).
+    /// The largest timestamp and its batch; unless batches told more since the segment was opened, what the time index
+    /// says (Kafka: `maxTimestampSoFar`).
     pub(super) fn largest_timestamp(&self) -> TimeIndexEntry {
-        self.largest.unwrap_or_else(|| self.find_largest_timestamp())
+        self.largest.unwrap_or_else(|| self.time_index.last_entry())
     }
 
-    /// What the time index says, unless a batch behind its last entry says more
-    /// (Kafka: `readMaxTimestampAndOffsetSoFar`).
+    /// What the time index says, unless a batch behind its last entry says more.
     fn find_largest_timestamp(&self) -> TimeIndexEntry {
         let last = self.time_index.last_entry();
         let from = self.offset_index.lookup(last.offset);
@@ -157,6 +157,7 @@ impl Segment {
         batches: &[RecordBatch],
         bytes: &Bytes,
     ) -> Result<(), StorageError> {
+        self.touch_indexes(storage)?;
         let log = self.name(SegmentFile::Log);
         if self.file_bytes > self.valid_bytes {
             storage.truncate(&log, self.valid_bytes)?;
@@ -264,7 +265,9 @@ impl Segment {
             self.created = now;
         }
         self.bytes_since_last_index_entry = 0;
-        self.largest = Some(self.find_largest_timestamp());
+        let known = self.largest_timestamp();
+        let rescans = known.timestamp >= TimestampMs(0);
+        self.largest = Some(if rescans { self.find_largest_timestamp() } else { known });
         Ok(())
     }
 

@@ -30,7 +30,7 @@ impl<S: Storage> PartitionLog<S> {
 
     fn truncate(&mut self, target: Offset, now: TimestampMs) -> Result<bool, LogError> {
         if target >= self.log_end_offset {
-            self.truncate_epochs(target)?;
+            self.truncate_epochs(self.log_end_offset)?;
             return Ok(false);
         }
         if self.segments.first().is_some_and(|first| first.base_offset > target) {
