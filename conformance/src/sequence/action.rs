@@ -123,8 +123,8 @@ pub enum Action {
     Wait { log: Which, minutes: u16 },
     /// Segments are deleted.
     Retention { log: Which },
-    /// A cleaning round, so many minutes from now.
-    Compact { log: Which, minutes: u16 },
+    /// A cleaning round, so many minutes from now; after everything was replicated and a new segment has begun, if that is asked for.
+    Compact { log: Which, minutes: u16, prepare: bool },
     /// A transaction is to be verified.
     Verify { log: Which, producer: i8, epoch: u8, sequence: u8, bump: bool },
     /// A read.
@@ -200,8 +200,12 @@ fn data() -> impl Strategy<Value = Data> {
 }
 
 fn end() -> impl Strategy<Value = End> {
-    (producer(), 0..3_u8, any::<bool>(), 0..3_u8)
-        .prop_map(|(producer, epoch, commit, coordinator_epoch)| End { producer, epoch, commit, coordinator_epoch })
+    (producer(), 0..3_u8, any::<bool>(), 0..3_u8).prop_map(|(producer, epoch, commit, coordinator_epoch)| End {
+        producer,
+        epoch,
+        commit,
+        coordinator_epoch,
+    })
 }
 
 fn loss() -> impl Strategy<Value = Loss> {
@@ -237,7 +241,7 @@ fn action() -> impl Strategy<Value = Action> {
     let offsets = prop_oneof![
         2 => (which(), any::<u8>()).prop_map(|(log, at)| Action::Truncate { log, at }),
         1 => (which(), 0..3_u8).prop_map(|(log, ahead)| Action::TruncateFully { log, ahead }),
-        6 => (which(), prop_oneof![Just(u8::MAX), any::<u8>()], rule).prop_map(|(log, at, rule)| Action::HighWatermark { log, at, rule }),
+        6 => (which(), prop_oneof![5 => Just(u8::MAX), 1 => Just(254), 5 => any::<u8>()], rule).prop_map(|(log, at, rule)| Action::HighWatermark { log, at, rule }),
         1 => (which(), any::<u8>()).prop_map(|(log, at)| Action::LogStart { log, at }),
         1 => (which(), 0..3_u8).prop_map(|(log, ahead)| Action::BecomeLeader { log, ahead }),
         1 => (which(), 0..6_u8).prop_map(|(log, epoch)| Action::EpochEnd { log, epoch }),
@@ -253,6 +257,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (which(), prop_oneof![0..30_u16, Just(3000)]).prop_map(|(log, minutes)| Action::Expire { log, minutes }),
         1 => (which(), prop_oneof![0..30_u16, Just(3000)]).prop_map(|(log, minutes)| Action::Wait { log, minutes }),
         1 => which().prop_map(|log| Action::Retention { log }),
+        3 => (which(), prop_oneof![0..30_u16, Just(3000)], any::<bool>())
+            .prop_map(|(log, minutes, prepare)| Action::Compact { log, minutes, prepare }),
         3 => (which(), any::<bool>(), loss(), any::<u8>())
             .prop_map(|(log, clean, loss, recovery)| Action::Restart { log, clean, loss, recovery }),
         2 => (which(), loss(), any::<u8>()).prop_map(|(log, loss, recovery)| Action::Crash { log, loss, recovery }),

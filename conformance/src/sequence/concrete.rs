@@ -89,7 +89,11 @@ impl Concrete {
             return;
         }
         match action {
-            Action::Produce { .. } | Action::Finish { .. } | Action::Control { .. } | Action::Copy { .. } | Action::Replicate { .. } => {
+            Action::Produce { .. }
+            | Action::Finish { .. }
+            | Action::Control { .. }
+            | Action::Copy { .. }
+            | Action::Replicate { .. } => {
                 self.append(action);
             }
             Action::Restart { log, clean, loss, recovery } => self.restart(*log, Some(*clean), *loss, *recovery),
@@ -116,11 +120,22 @@ impl Concrete {
                 }
             }
             other => {
+                if let Action::Compact { log, prepare: true, .. } = other {
+                    self.prepare_cleaning(*log);
+                }
                 if let Some(operation) = self.simple(other) {
                     self.ask(operation);
                 }
             }
         }
+    }
+
+    /// Everything is replicated, and the active segment is empty: what is decided can be cleaned.
+    fn prepare_cleaning(&mut self, which: Which) {
+        let Some(offset) = self.log(which).map(|log| log.log_end_offset().get()) else { return };
+        let rule = crate::adapter::message::HighWatermarkRule::Set;
+        self.ask(Operation::HighWatermark { log: name(which), offset, rule });
+        self.ask(Operation::Roll { log: name(which) });
     }
 
     /// A refused append over a gap may have begun a segment behind the log end offset. Kafka cannot write index entries there, and fails
@@ -157,7 +172,7 @@ impl Concrete {
             Action::Expire { log, minutes } => Operation::Expire { log: name(*log), now_ms: later(*log, *minutes) },
             Action::Wait { log, minutes } => Operation::SetTime { log: name(*log), now_ms: later(*log, *minutes) },
             Action::Retention { log } => Operation::Retention { log: name(*log) },
-            Action::Compact { log, minutes } => {
+            Action::Compact { log, minutes, .. } => {
                 let stable = self.log(*log)?.last_stable_offset().get();
                 let (first_dirty, now_ms) = (self.log(*log)?.log_start_offset().get(), later(*log, *minutes));
                 Operation::Compact { log: name(*log), first_dirty, first_uncleanable: stable, now_ms }
@@ -245,7 +260,11 @@ impl Concrete {
         let end = reader.position().min(bytes.len());
         if count > 0 {
             let leader_epoch = self.epoch(Which::A);
-            self.ask(Operation::AppendFollower { log: "B".to_owned(), batches: Hex::from(bytes.slice(..end).as_ref()), leader_epoch });
+            self.ask(Operation::AppendFollower {
+                log: "B".to_owned(),
+                batches: Hex::from(bytes.slice(..end).as_ref()),
+                leader_epoch,
+            });
         }
     }
 
@@ -280,11 +299,7 @@ impl Concrete {
             self.ask(Operation::Crash { log: log.clone(), cuts, lost });
             self.ask(reopen(false));
         }
-        self.ask(Operation::HighWatermark {
-            log,
-            offset: high_watermark,
-            rule: crate::adapter::message::HighWatermarkRule::Set,
-        });
+        self.ask(Operation::HighWatermark { log, offset: high_watermark, rule: crate::adapter::message::HighWatermarkRule::Set });
     }
 }
 
@@ -302,7 +317,10 @@ fn records(slot: Slot<'_>, data: &Data, serial: u64) -> Result<RecordBatch, Enco
     }
     for i in 0..count {
         let key = format!("k{}", serial % 5);
-        builder = builder.record(Some(key.as_bytes()), Some(format!("{serial}.{i}").as_bytes()));
+        let value = format!("{serial}.{i}");
+        // Some are tombstones.
+        let value = if serial % 7 == 0 && i == 0 { None } else { Some(value.as_bytes()) };
+        builder = builder.record(Some(key.as_bytes()), value);
     }
     builder.build()
 }

@@ -73,7 +73,10 @@ impl SequenceFile {
         let text = std::fs::read_to_string(path).map_err(io)?;
         let file: Self = serde_json::from_str(&text).map_err(|e| malformed(e.to_string()))?;
         if file.format != FORMAT || file.version != VERSION {
-            return Err(malformed(format!("format {} of version {}, expected {FORMAT} of version {VERSION}", file.format, file.version)));
+            return Err(malformed(format!(
+                "format {} of version {}, expected {FORMAT} of version {VERSION}",
+                file.format, file.version
+            )));
         }
         Ok(file)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::log::{AppendResult, FetchIsolation, LogConfig, OpenOptions, PartitionLog, Recovery};
+use cleanslate_log::log::{AppendResult, CleanOptions, FetchIsolation, LogConfig, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion, VerificationGuard, VerificationRequest};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
@@ -13,9 +13,12 @@ use super::local_state::state_of;
 use crate::adapter::Hex;
 use crate::adapter::message::{Config, Cut, HighWatermarkRule, Isolation, Operation, Origin};
 use crate::adapter::reply::{
-    Aborted, Answer, Append, Changed, Done, EpochEnd, Failure, FailureKind, FileEntry, Files, Guard, HighWatermark, LatestSnapshot, Read,
-    Reply, Retention, Rolled, Tasks,
+    Aborted, Answer, Append, Changed, Compacted, Done, EpochEnd, Failure, FailureKind, FileEntry, Files, Guard, HighWatermark,
+    LatestSnapshot, Read, Reply, Retention, Rolled, Tasks,
 };
+
+/// How many keys the offset map of the adapter around Kafka's cleaner holds: nine tenths of 65536 bytes in slots of 24.
+const MAX_KEYS: usize = 2457;
 
 /// A named log.
 #[derive(Debug)]
@@ -196,7 +199,10 @@ impl Local {
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let data = log.fetch(Offset(offset), isolation, max_bytes, min_one_message).map_err(refused!())?;
         let aborted = data.aborted.map(|aborted| {
-            let of = |a: cleanslate_log::log::AbortedTxn| Aborted { producer_id: a.producer_id.get(), first_offset: a.first_offset.get() };
+            let of = |a: cleanslate_log::log::AbortedTxn| Aborted {
+                producer_id: a.producer_id.get(),
+                first_offset: a.first_offset.get(),
+            };
             aborted.into_iter().map(of).collect()
         });
         Ok(Answer::Read(Read { records: Hex::from(data.records.as_ref()), aborted }))
@@ -222,7 +228,9 @@ impl Local {
                 }
                 Answer::HighWatermark(HighWatermark { high_watermark: log.high_watermark().get() })
             }
-            Operation::LogStart { offset, .. } => changed(log.maybe_increment_log_start_offset(Offset(*offset)).map_err(refused!())?),
+            Operation::LogStart { offset, .. } => {
+                changed(log.maybe_increment_log_start_offset(Offset(*offset)).map_err(refused!())?)
+            }
             Operation::BecomeLeader { leader_epoch, .. } => {
                 log.assign_epoch_start_offset(LeaderEpoch(*leader_epoch)).map_err(refused!())?;
                 Answer::Done(Done {})
@@ -256,6 +264,15 @@ impl Local {
             Operation::Retention { .. } => {
                 let segments = log.delete_old_segments(now).map_err(refused!())?;
                 Answer::Retention(Retention { segments: u32::try_from(segments).unwrap_or(u32::MAX) })
+            }
+            Operation::Compact { first_dirty, first_uncleanable, now_ms, .. } => {
+                let options = CleanOptions {
+                    first_dirty: Offset(*first_dirty),
+                    first_uncleanable: Offset(*first_uncleanable),
+                    now: TimestampMs(*now_ms),
+                    max_keys: MAX_KEYS,
+                };
+                Answer::Compacted(Compacted { next_dirty: log.compact(&options).map_err(refused!())?.get() })
             }
             Operation::RunTasks { .. } => Answer::Tasks(Tasks { tasks: Vec::new() }),
             Operation::State { .. } => Answer::Done(Done {}),

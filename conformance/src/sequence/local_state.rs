@@ -106,8 +106,7 @@ fn snapshots(storage: &MemoryStorage) -> Vec<Snapshot> {
 }
 
 fn entries(snapshot: &ProducerSnapshot) -> Vec<Producer> {
-    let mut producers: Vec<Producer> =
-        snapshot.entries.iter().map(|entry| producer(&ProducerStateEntry::from(entry))).collect();
+    let mut producers: Vec<Producer> = snapshot.entries.iter().map(|entry| producer(&ProducerStateEntry::from(entry))).collect();
     producers.sort_by_key(|producer| producer.producer_id);
     producers
 }

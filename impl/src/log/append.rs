@@ -86,8 +86,7 @@ impl<S: Storage> PartitionLog<S> {
         check_order(&stamped, Offset::UNKNOWN)?;
         let bytes = stamped.bytes().clone();
         let place = Place::LeaderAppend;
-        let mut result =
-            self.append_batches(&[stamped], bytes, assigned.max_timestamp, Call { origin, place, tv, guard, now })?;
+        let mut result = self.append_batches(&[stamped], bytes, assigned.max_timestamp, Call { origin, place, tv, guard, now })?;
         if !result.duplicate && self.config.timestamp_type == TimestampType::LogAppendTime {
             result.log_append_time = now;
         }

@@ -169,6 +169,17 @@ pub enum LogError {
         /// Where the active one begins.
         active: Offset,
     },
+    /// The part of the log that is to be cleaned ends before it begins.
+    #[error("nothing can be cleaned from offset {first_dirty} up to {bound}")]
+    CleanRange {
+        /// Where it begins.
+        first_dirty: Offset,
+        /// Where it ends.
+        bound: Offset,
+    },
+    /// What is left of a batch cannot be built.
+    #[error("cleaning: {0}")]
+    Clean(#[source] crate::record::EncodeError),
     /// An offset lies behind the log end offset.
     #[error("offset {offset}, expected at most the log end offset {log_end_offset}")]
     BeyondLogEnd {
@@ -204,7 +215,10 @@ impl LogError {
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
             Self::Unsupported { .. } => "UnsupportedForMessageFormatException",
             Self::ProducerState(error) => error.kafka_class(),
-            Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) | Self::BeyondLogEnd { .. } => "IllegalArgumentException",
+            Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) | Self::BeyondLogEnd { .. } | Self::CleanRange { .. } => {
+                "IllegalArgumentException"
+            }
+            Self::Clean(error) => error.kafka_class(),
             Self::BeyondHighWatermark { .. } => "OffsetOutOfRangeException",
             Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",
         }

@@ -63,6 +63,11 @@ impl OffsetIndex {
         Self { base_offset, entries }
     }
 
+    /// The size of the entries, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.entries.len() * OFFSET_INDEX_ENTRY_BYTES) as u64
+    }
+
     pub(super) fn is_full(&self, max_bytes: usize) -> bool {
         self.entries.len() >= max_bytes / OFFSET_INDEX_ENTRY_BYTES
     }
@@ -135,6 +140,11 @@ impl TimeIndex {
             entries.push(TimeIndexEntry { timestamp, offset: base_offset.plus(i64::from(file.get_i32())) });
         }
         Self { base_offset, entries }
+    }
+
+    /// The size of the entries, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.entries.len() * TIME_INDEX_ENTRY_BYTES) as u64
     }
 
     /// One entry early: the last is for when the segment becomes inactive.

@@ -1,6 +1,9 @@
 //! A partition log (Kafka: `UnifiedLog`, `LocalLog`, `LogSegment`, `LogLoader`).
 
 mod append;
+mod clean_filter;
+mod clean_txns;
+mod compact;
 mod config;
 mod epoch_cache;
 mod error;
@@ -20,6 +23,7 @@ mod truncate;
 mod txn_index;
 mod validate;
 
+pub use compact::CleanOptions;
 pub use config::{FetchIsolation, LogConfig, OpenOptions, Recovery};
 pub use epoch_cache::{EpochCheckpointError, EpochEntry, LeaderEpochCache, NegativeEpoch};
 pub use error::{AppendError, LogError, ReadError};

@@ -1,9 +1,9 @@
 //! The log itself: what it holds, and where it stands.
 
 use super::config::LogConfig;
+use super::config::OpenOptions;
 use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
-use super::config::OpenOptions;
 use super::files::{LEADER_EPOCH_CHECKPOINT, SegmentFile};
 use super::segment::Segment;
 use super::txn_index::AbortedTxn;

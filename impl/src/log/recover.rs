@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
+use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
 use super::files::SegmentFile;
-use super::epoch_cache::LeaderEpochCache;
 use super::partition_log::PartitionLog;
 use super::rebuild::{Rebuild, Replay, scan_failed};
 use super::result::RecoveryReport;
@@ -71,9 +71,9 @@ impl<S: Storage> PartitionLog<S> {
     ) -> Result<Option<String>, LogError> {
         reset(segment, &mut self.storage)?;
         let name = segment.name(SegmentFile::Log);
-        let mut recovered =
-            Recovering::new(segment, psm, rules, &mut self.epochs);
-        let corruption = recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
+        let mut recovered = Recovering::new(segment, psm, rules, &mut self.epochs);
+        let corruption =
+            recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
         let epochs_changed = recovered.epochs_changed;
         let (offset_index, time_index) = recovered.indexed;
         for (file, bytes) in [(SegmentFile::OffsetIndex, offset_index), (SegmentFile::TimeIndex, time_index)] {

@@ -45,7 +45,9 @@ impl<S: Storage> PartitionLog<S> {
         let base_offset = expected.max(self.log_end_offset);
         let active = self.segments.last_mut();
         let replaces = active.as_ref().is_some_and(|active| active.base_offset == base_offset);
-        if let Some(active) = active.as_ref().filter(|active| active.base_offset > base_offset || (replaces && active.file_bytes > 0)) {
+        if let Some(active) =
+            active.as_ref().filter(|active| active.base_offset > base_offset || (replaces && active.file_bytes > 0))
+        {
             return Err(RollError::BelowActive { offset: base_offset, active: active.base_offset });
         }
         if let Some(active) = active {
@@ -158,9 +160,8 @@ impl<S: Storage> PartitionLog<S> {
             deleted = deleted.saturating_add(self.delete_by_size(now)?);
             let retention_ms = self.config.retention_ms;
             if retention_ms >= 0 {
-                let is_old = |segment: &Segment| {
-                    now.get().saturating_sub(segment.largest_timestamp().timestamp.get()) > retention_ms
-                };
+                let is_old =
+                    |segment: &Segment| now.get().saturating_sub(segment.largest_timestamp().timestamp.get()) > retention_ms;
                 deleted = deleted.saturating_add(self.delete_while(now, |segment, _| is_old(segment))?);
             }
         }

@@ -91,6 +91,17 @@ impl Segment {
         self.slots.get(index..).unwrap_or_default()
     }
 
+    /// Sizes of the log, the offset index and the time index, in bytes.
+    pub(super) fn sizes(&self) -> (u64, u64, u64) {
+        (self.file_bytes, self.offset_index.bytes(), self.time_index.bytes())
+    }
+
+    /// Whether this segment's last offset can be told relative to a base offset; an empty one always can.
+    pub(super) fn is_near(&self, base_offset: Offset) -> bool {
+        let last = self.next_offset().get().saturating_sub(1);
+        self.file_bytes == 0 || last.saturating_sub(base_offset.get()) <= i64::from(i32::MAX)
+    }
+
     /// Position of the batch that holds or follows an offset.
     pub(super) fn position_of(&self, offset: Offset) -> Option<u64> {
         self.slots_from(offset).first().map(|slot| slot.position)
@@ -237,12 +248,7 @@ impl Segment {
     }
 
     /// Cuts the segment in front of the batch that holds or follows an offset (Kafka: `LogSegment.truncateTo`).
-    pub(super) fn truncate_to(
-        &mut self,
-        storage: &mut impl Storage,
-        target: Offset,
-        now: TimestampMs,
-    ) -> Result<(), StorageError> {
+    pub(super) fn truncate_to(&mut self, storage: &mut impl Storage, target: Offset, now: TimestampMs) -> Result<(), StorageError> {
         self.touch_indexes(storage)?;
         if let Some(len) = self.offset_index.truncate_to(target) {
             storage.truncate(&self.name(SegmentFile::OffsetIndex), len)?;

@@ -204,20 +204,10 @@ impl ProducerAppendInfo {
 
     /// While a verification is pending, no batch may overtake those that wait for it: a client that bumps its epoch begins
     /// with sequence 0, and no sequence is above the smallest that waits.
-    fn check_verified_sequence(
-        &self,
-        epoch: ProducerEpoch,
-        found: Sequence,
-        offset: Offset,
-    ) -> Result<(), ProducerStateError> {
+    fn check_verified_sequence(&self, epoch: ProducerEpoch, found: Sequence, offset: Offset) -> Result<(), ProducerStateError> {
         let Some(pending) = &self.verification else { return Ok(()) };
-        let out_of_order = |expected| ProducerStateError::OutOfOrderSequence {
-            producer_id: self.producer_id(),
-            offset,
-            epoch,
-            expected,
-            found,
-        };
+        let out_of_order =
+            |expected| ProducerStateError::OutOfOrderSequence { producer_id: self.producer_id(), offset, epoch, expected, found };
         if pending.supports_epoch_bump && found != Sequence(0) && self.current_last_sequence == Sequence::NONE {
             return Err(out_of_order(Sequence(0)));
         }

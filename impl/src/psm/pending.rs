@@ -171,9 +171,9 @@ fn check_stale_epoch(state: &ProducerStateManager, batch: &BatchFacts) -> Result
 /// The transaction has begun, whoever wrote the batch, so its verification is over; but a marker of a client that bumps
 /// its epoch ends the transaction before the one that is being verified. Happens at once, also when the call fails later.
 fn end_verification(state: &mut ProducerStateManager, batch: &BatchFacts) {
-    let is_for_next = state.verification(batch.producer_id).is_some_and(|pending| {
-        pending.supports_epoch_bump && batch.is_control() && pending.producer_epoch == batch.producer_epoch
-    });
+    let is_for_next = state
+        .verification(batch.producer_id)
+        .is_some_and(|pending| pending.supports_epoch_bump && batch.is_control() && pending.producer_epoch == batch.producer_epoch);
     if !is_for_next {
         state.end_verification(batch.producer_id);
     }

@@ -1,0 +1,107 @@
+//! What the random sequences of log operations reach, and that stored ones can be read. No other implementation is needed for this.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use cleanslate_conformance::adapter::message::Operation;
+use cleanslate_conformance::sequence::action::plans;
+use cleanslate_conformance::sequence::file::SequenceFile;
+use cleanslate_conformance::sequence::random::requests;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// Each operation with what came of it, and how often in 600 sequences. A cleaning round counts apart if it has changed the log.
+fn outcomes() -> BTreeMap<String, u32> {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let mut counts = BTreeMap::new();
+    for _ in 0..600 {
+        let plan = plans(30).new_tree(&mut runner).unwrap().current();
+        let mut sizes = BTreeMap::new();
+        for (operation, reply) in requests(&plan) {
+            let segments = reply.state.as_ref().map(|state| state.segments.clone());
+            let before = operation.log().and_then(|log| sizes.insert(log.to_owned(), segments.clone()));
+            let changed = matches!(operation, Operation::Compact { .. }) && before.is_some_and(|before| before != segments);
+            let outcome = match &reply.outcome {
+                Ok(_) if changed => "changed".to_owned(),
+                Ok(_) => "ok".to_owned(),
+                Err(failure) => failure.name.clone(),
+            };
+            *counts.entry(format!("{} {outcome}", operation.name())).or_insert(0) += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn the_random_sequences_reach_what_they_are_meant_to_reach() {
+    let counts = outcomes();
+    let wanted = [
+        "append-follower InvalidTxnStateException",
+        "append-follower IllegalArgumentException",
+        "append-follower ok",
+        "append-follower RecordBatchTooLargeException",
+        "append-leader InvalidProducerEpochException",
+        "append-leader InvalidTxnStateException",
+        "append-leader OutOfOrderSequenceException",
+        "append-leader TransactionCoordinatorFencedException",
+        "append-leader ok",
+        "close ok",
+        "compact changed",
+        "compact ok",
+        "crash ok",
+        "delete-snapshots ok",
+        "end-offset-for-epoch ok",
+        "expire ok",
+        "files ok",
+        "flush ok",
+        "high-watermark IllegalArgumentException",
+        "high-watermark ok",
+        "log-start OffsetOutOfRangeException",
+        "log-start ok",
+        "open ok",
+        "read OffsetOutOfRangeException",
+        "read ok",
+        "retention ok",
+        "roll ok",
+        "set-time ok",
+        "snapshot ok",
+        "start-verification InvalidProducerEpochException",
+        "start-verification ok",
+        "truncate ok",
+        "truncate-fully ok",
+    ];
+    let missing: Vec<_> = wanted.iter().filter(|wanted| counts.get(**wanted).is_none_or(|count| *count < 5)).collect();
+    assert!(missing.is_empty(), "reached less than 5 times: {missing:?} of {counts:#?}");
+    let protocol: Vec<_> = counts.keys().filter(|name| name.ends_with("-log") || name.contains(" log-")).collect();
+    assert!(protocol.is_empty(), "requests that make no sense: {protocol:?}");
+}
+
+#[test]
+fn stored_sequences_can_be_read_and_written() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sequences");
+    let mut read = 0;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let file = SequenceFile::read(&path).unwrap();
+        assert_eq!(file.to_text().unwrap(), std::fs::read_to_string(&path).unwrap(), "{}", path.display());
+        read += 1;
+    }
+    assert!(read > 0);
+}
+
+#[test]
+fn a_broken_file_is_refused_with_its_position() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("broken.json");
+    let refusal = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        SequenceFile::read(&path).unwrap_err().to_string().replace(&path.display().to_string(), "FILE")
+    };
+    assert_eq!(refusal("{"), "FILE: EOF while parsing an object at line 1 column 1");
+    let other = r#"{"format": "cleanslate-sequence", "version": 2, "about": "", "steps": []}"#;
+    assert_eq!(refusal(other), "FILE: format cleanslate-sequence of version 2, expected cleanslate-sequence of version 1");
+    let unknown = r#"{"format": "cleanslate-sequence", "version": 1, "about": "", "steps": [{"op": "dance"}]}"#;
+    assert!(refusal(unknown).starts_with("FILE: unknown variant `dance`, expected one of `hello`"));
+}

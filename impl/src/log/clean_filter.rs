@@ -1,0 +1,102 @@
+//! What a cleaning round keeps of a batch (Kafka: the filter of `Cleaner.cleanInto`, `MemoryRecords.filterTo`).
+
+use super::clean_txns::CleanedTransactions;
+use super::compact::OffsetMap;
+use super::error::LogError;
+use super::txn_index::AbortedTxn;
+use crate::psm::ProducerStateManager;
+use crate::record::{BatchBuilder, Compression, Record, RecordBatch, TimestampType};
+use crate::types::{Offset, TimestampMs};
+
+/// The filter of the segments that become one.
+pub(super) struct CleanFilter<'a> {
+    pub(super) map: &'a OffsetMap,
+    pub(super) txns: &'a mut CleanedTransactions,
+    /// The last batch of a producer that is known now is kept, if only as a header.
+    pub(super) producers: &'a ProducerStateManager,
+    pub(super) delete_retention_ms: i64,
+    pub(super) now: TimestampMs,
+    /// Where the round ends: the batch in front of it is kept, if only as a header.
+    pub(super) bound: Offset,
+    /// The aborted transactions whose markers are kept.
+    pub(super) aborted: Vec<AbortedTxn>,
+}
+
+/// What is left of a batch.
+pub(super) enum Kept {
+    Nothing,
+    Batch(Box<RecordBatch>),
+}
+
+impl CleanFilter<'_> {
+    /// # Errors
+    /// When the batch cannot be read or built anew.
+    pub(super) fn filter(&mut self, batch: &RecordBatch) -> Result<Kept, LogError> {
+        let can_discard = if batch.is_control() {
+            self.txns.on_control_batch(batch, Some(&mut self.aborted))?
+        } else {
+            self.txns.on_data_batch(batch)
+        };
+        let horizon_passed = batch.delete_horizon().is_some_and(|horizon| horizon <= self.now);
+        let discards_records = can_discard && (!batch.is_control() || horizon_passed);
+        let keeps_header = self.is_last_of_producer(batch) || batch.next_offset() == self.bound;
+        if discards_records && !keeps_header {
+            return Ok(Kept::Nothing);
+        }
+        let all = batch.records().map_err(|source| LogError::CorruptRecord { position: 0, source })?;
+        let count = all.len();
+        let kept: Vec<Record> = all.into_iter().filter(|record| !discards_records && self.keeps(batch, record)).collect();
+        if kept.is_empty() {
+            let header = || Kept::Batch(Box::new(RecordBatch::empty_header(batch.header())));
+            return Ok(if keeps_header { header() } else { Kept::Nothing });
+        }
+        let has_tombstone = kept.iter().any(|record| record.value.is_none());
+        let ends_empty_txn = can_discard && batch.is_control();
+        let needs_horizon = (has_tombstone || ends_empty_txn) && batch.delete_horizon().is_none();
+        if kept.len() == count && !needs_horizon {
+            return Ok(Kept::Batch(Box::new(batch.clone())));
+        }
+        let horizon = if needs_horizon {
+            Some(TimestampMs(self.now.get().saturating_add(self.delete_retention_ms)))
+        } else {
+            batch.delete_horizon()
+        };
+        rebuild(batch, kept, horizon).map(|batch| Kept::Batch(Box::new(batch)))
+    }
+
+    fn keeps(&self, batch: &RecordBatch, record: &Record) -> bool {
+        if batch.is_control() || record.offset > self.map.latest {
+            return true;
+        }
+        let Some(key) = &record.key else { return false };
+        let has_time = batch.delete_horizon().is_none_or(|horizon| self.now < horizon);
+        self.map.is_latest(key, record.offset) && (record.value.is_some() || has_time)
+    }
+
+    /// The batch that a producer's state needs: the one with its last sequence, else a marker of its epoch.
+    fn is_last_of_producer(&self, batch: &RecordBatch) -> bool {
+        let entry = self.producers.last_entry(batch.producer_id()).filter(|_| batch.has_producer_id());
+        entry.is_some_and(|entry| match entry.last_data_offset() {
+            Offset::UNKNOWN => batch.is_control() && entry.producer_epoch == batch.producer_epoch(),
+            last_data_offset => batch.last_offset() == last_data_offset,
+        })
+    }
+}
+
+fn rebuild(batch: &RecordBatch, kept: Vec<Record>, horizon: Option<TimestampMs>) -> Result<RecordBatch, LogError> {
+    let mut builder = BatchBuilder::new(batch.base_offset())
+        .leader_epoch(batch.leader_epoch())
+        .producer(batch.producer_id(), batch.producer_epoch(), batch.base_sequence())
+        .transactional(batch.is_transactional())
+        .control(batch.is_control())
+        .compression(batch.attributes().compression().unwrap_or(Compression::None))
+        .last_offset(batch.last_offset())
+        .records(kept);
+    if batch.timestamp_type() == TimestampType::LogAppendTime {
+        builder = builder.log_append_time(batch.max_timestamp());
+    }
+    if let Some(horizon) = horizon {
+        builder = builder.delete_horizon(horizon);
+    }
+    builder.build().map_err(LogError::Clean)
+}

@@ -1,0 +1,273 @@
+//! Compaction: one cleaning round (Kafka: `Cleaner.doClean`, `cleanSegments`; `LocalLog.replaceSegments`).
+//!
+//! A round reads the dirty part of the log and notes the last offset of each key; then it rewrites all segments in front
+//! of the end of what it has read, and leaves out what a later record of the same key replaces, tombstones and markers
+//! whose time is over, and what belongs to aborted transactions.
+//!
+//! A barrier is a control batch of a type that the cleaner does not know: it is kept for ever, at its offset. Which batches
+//! of the producers in front of it survive is another matter, so a barrier must not depend on them.
+
+use std::collections::HashMap;
+
+use bytes::{Bytes, BytesMut};
+
+use super::clean_filter::{CleanFilter, Kept};
+use super::clean_txns::CleanedTransactions;
+use super::error::LogError;
+use super::files::{CLEANED, SWAP, SegmentFile};
+use super::partition_log::PartitionLog;
+use super::rebuild::scan_failed;
+use super::scan::Scanner;
+use super::segment::Segment;
+use super::txn_index::AbortedTxn;
+use crate::psm::snapshot_file_name;
+use crate::record::RecordBatch;
+use crate::storage::Storage;
+use crate::types::{Offset, TimestampMs};
+
+/// What a cleaning round is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CleanOptions {
+    /// Where the last round ended; the log start offset before the first.
+    pub first_dirty: Offset,
+    /// Nothing from here on is cleaned, nor the segment that holds it, nor the active one. It is for the caller to stay
+    /// at or below the last stable offset: undecided data must not be cleaned.
+    pub first_uncleanable: Offset,
+    /// The clock, in milliseconds.
+    pub now: TimestampMs,
+    /// How many keys may be remembered; a round ends early when there are more.
+    pub max_keys: usize,
+}
+
+/// The last offset of each key in the dirty part of the log (Kafka: `OffsetMap`).
+#[derive(Debug)]
+pub(super) struct OffsetMap {
+    offsets: HashMap<Bytes, Offset>,
+    /// The last offset that was looked at; -1 for none.
+    pub(super) latest: Offset,
+}
+
+impl OffsetMap {
+    /// Whether this record is the last of its key, as far as the map knows.
+    pub(super) fn is_latest(&self, key: &Bytes, offset: Offset) -> bool {
+        self.offsets.get(key).is_none_or(|latest| offset >= *latest)
+    }
+}
+
+impl<S: Storage> PartitionLog<S> {
+    /// One cleaning round; returns the offset at which the next one begins.
+    ///
+    /// # Errors
+    /// When the range is none, a batch cannot be read, the log is offline or the storage fails.
+    pub fn compact(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
+        self.check_online()?;
+        let bound = self.clean_bound(options.first_uncleanable);
+        if bound < options.first_dirty {
+            return Err(LogError::CleanRange { first_dirty: options.first_dirty, bound });
+        }
+        let map = self.build_offset_map(options, bound)?;
+        let end = map.latest.plus(1);
+        let mut txns = CleanedTransactions::default();
+        for group in self.group_segments(end) {
+            self.clean_group(&group, &map, &mut txns, options, bound)?;
+        }
+        Ok(end)
+    }
+
+    /// Base offset of the first segment that is not cleaned (Kafka: `LogCleanerManager.calculateCleanableBytes`).
+    fn clean_bound(&self, first_uncleanable: Offset) -> Offset {
+        let active = self.segments.len().saturating_sub(1);
+        let index = self.floor_segment(first_uncleanable).unwrap_or(0).min(active);
+        self.segments.get(index).map_or(Offset(0), |segment| segment.base_offset)
+    }
+
+    /// Indexes of the segments that hold offsets from `from` up to, not including, `to`.
+    fn segments_between(&self, from: Offset, to: Offset) -> std::ops::Range<usize> {
+        let end = self.segments.partition_point(|segment| segment.base_offset < to);
+        let start = self.floor_segment(from).unwrap_or(0);
+        if from >= to { 0..0 } else { start.min(end)..end }
+    }
+
+    /// Kafka: `Cleaner.buildOffsetMap`.
+    fn build_offset_map(&self, options: &CleanOptions, bound: Offset) -> Result<OffsetMap, LogError> {
+        let mut map = OffsetMap { offsets: HashMap::new(), latest: Offset::UNKNOWN };
+        let mut txns = CleanedTransactions::default();
+        txns.add_aborted(&self.collect_aborted_transactions(options.first_dirty, bound));
+        let dirty = self.segments_between(options.first_dirty, bound);
+        for index in dirty.clone() {
+            let Some(segment) = self.segments.get(index) else { break };
+            let next = index.saturating_add(1);
+            let next_base = if next < dirty.end { self.segments.get(next).map(|next| next.base_offset) } else { None };
+            if self.map_segment(segment, &mut map, &mut txns, options)? {
+                break;
+            }
+            // Offsets behind the last batch are as good as read.
+            map.latest = map.latest.max(next_base.unwrap_or(bound).plus(-1));
+        }
+        Ok(map)
+    }
+
+    /// Notes the keys of a segment; tells whether the map is full.
+    fn map_segment(
+        &self,
+        segment: &Segment,
+        map: &mut OffsetMap,
+        txns: &mut CleanedTransactions,
+        options: &CleanOptions,
+    ) -> Result<bool, LogError> {
+        let from = segment.offset_index.lookup(options.first_dirty);
+        self.for_each_batch(segment, from, |batch| {
+            if batch.is_control() {
+                txns.on_control_batch(batch, None)?;
+            } else if !txns.on_data_batch(batch) {
+                for record in batch.records().map_err(|source| LogError::CorruptRecord { position: from, source })? {
+                    let Some(key) = record.key.filter(|_| record.offset >= options.first_dirty) else { continue };
+                    if map.offsets.len() >= options.max_keys {
+                        return Ok(true);
+                    }
+                    map.offsets.insert(key, record.offset);
+                }
+            }
+            if batch.last_offset() >= options.first_dirty {
+                map.latest = map.latest.max(batch.last_offset());
+            }
+            Ok(false)
+        })
+    }
+
+    /// Reads batches until one says that it is enough; tells whether one did.
+    fn for_each_batch(
+        &self,
+        segment: &Segment,
+        from: u64,
+        mut each: impl FnMut(&RecordBatch) -> Result<bool, LogError>,
+    ) -> Result<bool, LogError> {
+        let name = segment.name(SegmentFile::Log);
+        let mut scanner = Scanner::new(&self.storage, &name, from)?;
+        loop {
+            let position = scanner.position();
+            let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
+            if each(&batch)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Base offsets of the segments that become one each, in groups that are not larger than a segment and its indexes
+    /// may be (Kafka: `groupSegmentsBySize`).
+    fn group_segments(&self, end: Offset) -> Vec<Vec<Offset>> {
+        let mut groups: Vec<Vec<Offset>> = Vec::new();
+        let mut sizes = (0, 0, 0);
+        for index in self.segments_between(Offset(0), end) {
+            let Some(segment) = self.segments.get(index) else { break };
+            let (log, offset_index, time_index) = segment.sizes();
+            let larger = (sizes.0 + log, sizes.1 + offset_index, sizes.2 + time_index);
+            let max_index = self.config.segment_index_bytes as u64;
+            let fits = larger.0 <= self.config.segment_bytes as u64 && larger.1 <= max_index && larger.2 <= max_index;
+            match groups.last_mut() {
+                Some(group) if fits && group.first().is_some_and(|first| segment.is_near(*first)) => {
+                    group.push(segment.base_offset);
+                    sizes = larger;
+                }
+                _ => {
+                    groups.push(vec![segment.base_offset]);
+                    sizes = (log, offset_index, time_index);
+                }
+            }
+        }
+        groups
+    }
+
+    /// Rewrites some segments as one.
+    fn clean_group(
+        &mut self,
+        group: &[Offset],
+        map: &OffsetMap,
+        txns: &mut CleanedTransactions,
+        options: &CleanOptions,
+        bound: Offset,
+    ) -> Result<(), LogError> {
+        let base_offset = group.first().copied().unwrap_or_default();
+        let first = self.floor_segment(base_offset).unwrap_or(0);
+        let mut filter = CleanFilter {
+            map,
+            txns,
+            producers: &self.psm,
+            delete_retention_ms: self.config.delete_retention_ms,
+            now: options.now,
+            bound,
+            aborted: Vec::new(),
+        };
+        let mut kept = BytesMut::new();
+        let mut batches = Vec::new();
+        for index in first..first.saturating_add(group.len()) {
+            let Some(segment) = self.segments.get(index) else { break };
+            let is_last = index.saturating_add(1) == first.saturating_add(group.len());
+            let next_base = self.segments.get(index.saturating_add(1)).filter(|_| !is_last).map(|next| next.base_offset);
+            let to = next_base.unwrap_or_else(|| segment.next_offset());
+            filter.txns.add_aborted(&self.collect_aborted_transactions(segment.base_offset, to));
+            self.for_each_batch(segment, 0, |batch| {
+                match filter.filter(batch)? {
+                    Kept::Nothing => {}
+                    Kept::Batch(batch) => {
+                        kept.extend_from_slice(batch.bytes());
+                        batches.push(*batch);
+                    }
+                }
+                Ok(false)
+            })?;
+        }
+        let aborted = filter.aborted;
+        let replaced = self.replace_segments(first, group, &batches, &kept.freeze(), &aborted, options.now);
+        self.or_offline(replaced)?;
+        Ok(())
+    }
+
+    /// The new segment is complete before an old one is touched: a crash leaves either the old ones or, to be put in
+    /// place by the next start, the new one.
+    fn replace_segments(
+        &mut self,
+        first: usize,
+        group: &[Offset],
+        batches: &[RecordBatch],
+        bytes: &Bytes,
+        aborted: &[AbortedTxn],
+        now: TimestampMs,
+    ) -> Result<(), crate::storage::StorageError> {
+        let base_offset = group.first().copied().unwrap_or_default();
+        let mut built = crate::storage::MemoryStorage::new();
+        let mut segment = Segment::new(base_offset, now);
+        built.replace(&segment.name(SegmentFile::Log), &Bytes::new())?;
+        if !batches.is_empty() {
+            segment.append(&mut built, &self.config, batches, bytes)?;
+        }
+        for aborted in aborted {
+            segment.append_aborted(&mut built, *aborted)?;
+        }
+        segment.become_inactive(&mut built)?;
+        for suffix in [CLEANED, SWAP] {
+            for name in built.names()? {
+                let content = built.read_all(&name)?.unwrap_or_default();
+                self.storage.replace(&format!("{name}{suffix}"), &content)?;
+            }
+            if suffix == SWAP {
+                for name in built.names()? {
+                    self.storage.remove(&format!("{name}{CLEANED}"))?;
+                }
+            }
+        }
+        let end = first.saturating_add(group.len()).min(self.segments.len());
+        for old in self.segments.splice(first..end, [segment]).collect::<Vec<_>>() {
+            old.remove_files(&mut self.storage)?;
+            if old.base_offset != base_offset {
+                self.storage.remove(&snapshot_file_name(old.base_offset))?;
+            }
+        }
+        for name in built.names()? {
+            let content = built.read_all(&name)?.unwrap_or_default();
+            self.storage.replace(&name, &content)?;
+            self.storage.remove(&format!("{name}{SWAP}"))?;
+        }
+        Ok(())
+    }
+}
