@@ -10,6 +10,7 @@ use cleanslate_conformance::sequence::file::SequenceFile;
 use cleanslate_conformance::sequence::random::requests;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::Value;
 
 /// Each operation with what came of it, and how often in 600 sequences. A cleaning round counts apart if it has changed the log.
 fn outcomes() -> BTreeMap<String, u32> {
@@ -89,6 +90,32 @@ fn stored_sequences_can_be_read_and_written() {
         read += 1;
     }
     assert!(read > 0);
+}
+
+/// The schema of sequences: its steps are the protocol's requests without `id` and `state`.
+#[test]
+fn the_schema_is_that_of_the_protocol_and_stored_sequences_satisfy_it() {
+    let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs");
+    let read = |name: &str| -> Value { serde_json::from_str(&std::fs::read_to_string(specs.join(name)).unwrap()).unwrap() };
+    let (sequence, protocol) = (read("sequence.schema.json"), read("adapter-protocol.schema.json"));
+    let mut expected = protocol["$defs"]["request"]["oneOf"].as_array().unwrap().clone();
+    expected.retain(|request| request["properties"]["op"]["const"].as_str().is_none_or(|op| !["hello", "bye"].contains(&op)));
+    for request in &mut expected {
+        request["required"].as_array_mut().unwrap().retain(|field| field != "id");
+        let fields = request["properties"].as_object_mut().unwrap();
+        fields.retain(|name, _| name != "id" && name != "state");
+    }
+    assert_eq!(sequence["$defs"]["step"]["oneOf"].as_array().unwrap(), &expected);
+    for (name, definition) in sequence["$defs"].as_object().unwrap() {
+        assert!(name == "step" || *definition == protocol["$defs"][name], "{name}");
+    }
+    let validator = jsonschema::validator_for(&sequence).unwrap();
+    for entry in std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sequences")).unwrap() {
+        let path = entry.unwrap().path();
+        let file: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&file).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+    }
 }
 
 #[test]

@@ -10,11 +10,10 @@
 //! Nothing here reads a clock, starts a thread or takes a lock; times are handed in, in milliseconds. No input makes this
 //! crate panic: what cannot be done is an error, named after the exception that Kafka throws in its place.
 //!
-//! # What is not there yet
+//! # What is not there
 //!
-//! A log has one segment, without offset and time index. Compressed records are stored but not looked at. Batches of the
-//! formats before magic 2 are refused. Transactions are not verified before they begin (KIP-890): everything is as with
-//! `transaction.partition.verification.enable=false`.
+//! Batches of the formats before magic 2 can be read ([`record::LegacyBatch`]), but a log does not hold them. There is no remote storage and no
+//! append by the raft client. Index files always end behind their last entry, where Kafka allocates those of the active segment at full size.
 
 pub mod barrier;
 pub mod log;

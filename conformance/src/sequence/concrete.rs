@@ -319,7 +319,7 @@ fn records(slot: Slot<'_>, data: &Data, serial: u64) -> Result<RecordBatch, Enco
         let key = format!("k{}", serial % 5);
         let value = format!("{serial}.{i}");
         // Some are tombstones.
-        let value = if serial % 7 == 0 && i == 0 { None } else { Some(value.as_bytes()) };
+        let value = if serial.is_multiple_of(7) && i == 0 { None } else { Some(value.as_bytes()) };
         builder = builder.record(Some(key.as_bytes()), value);
     }
     builder.build()
