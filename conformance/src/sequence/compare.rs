@@ -90,16 +90,11 @@ fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>)
     }
 }
 
-/// The files of a log by name and content; snapshots are compared as part of the state, as the order of their entries has no meaning.
+/// The files of a log by name and content.
 fn files(here: &Files, there: &Files) -> Vec<(String, String, String)> {
     let list = |files: &Files| -> Vec<(String, String)> {
         let entries = files.files.iter();
-        entries
-            .map(|entry| {
-                let content = entry.content.as_ref().map(|c| c.to_string()).unwrap_or_default();
-                (entry.name.clone(), if entry.name.ends_with(".snapshot") { String::new() } else { content })
-            })
-            .collect()
+        entries.map(|entry| (entry.name.clone(), entry.content.as_ref().map(ToString::to_string).unwrap_or_default())).collect()
     };
     let (here, there) = (list(here), list(there));
     let mut names: Vec<&String> = here.iter().chain(&there).map(|(name, _)| name).collect();

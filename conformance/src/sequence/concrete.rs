@@ -39,6 +39,16 @@ struct Slot<'a> {
     leader_epoch: LeaderEpoch,
 }
 
+/// Two of the three ids meet in one bucket of Java's hash map, so that the order of a snapshot tells who came first.
+fn id_of(producer: i8) -> ProducerId {
+    match producer {
+        0 => ProducerId(16),
+        1 => ProducerId(0),
+        2 => ProducerId(33),
+        other => ProducerId(i64::from(other)),
+    }
+}
+
 fn name(which: Which) -> String {
     match which {
         Which::A => "A".to_owned(),
@@ -108,7 +118,7 @@ impl Concrete {
             Action::Verify { log, producer, epoch, sequence, bump } if *producer >= 0 => {
                 self.ask(Operation::StartVerification {
                     log: name(*log),
-                    producer_id: i64::from(*producer),
+                    producer_id: id_of(*producer).get(),
                     producer_epoch: i16::from(*epoch),
                     sequence: i32::from(*sequence),
                     epoch_bump: *bump,
@@ -309,7 +319,7 @@ fn records(slot: Slot<'_>, data: &Data, serial: u64) -> Result<RecordBatch, Enco
         BatchBuilder::new(slot.base_offset).leader_epoch(slot.leader_epoch).timestamp(timestamp).transactional(data.transactional);
     let mut count = data.records.max(1);
     if let Some(producer) = data.producer {
-        let id = ProducerId(i64::from(producer));
+        let id = id_of(producer);
         let entry = slot.log.producer_state().last_entry(id);
         let (epoch, sequence, records) = sequence(entry, data);
         builder = builder.producer(id, epoch, sequence);
@@ -351,7 +361,7 @@ fn sequence(entry: Option<&ProducerStateEntry>, data: &Data) -> (ProducerEpoch, 
 }
 
 fn marker(slot: Slot<'_>, end: &End) -> Result<RecordBatch, EncodeError> {
-    let (id, epoch) = (ProducerId(i64::from(end.producer)), ProducerEpoch(i16::from(end.epoch)));
+    let (id, epoch) = (id_of(end.producer), ProducerEpoch(i16::from(end.epoch)));
     let coordinator_epoch = CoordinatorEpoch(i32::from(end.coordinator_epoch));
     RecordBatch::end_txn_marker(slot.base_offset, slot.leader_epoch, slot.now, id, epoch, end.commit, coordinator_epoch)
 }
@@ -359,7 +369,7 @@ fn marker(slot: Slot<'_>, end: &End) -> Result<RecordBatch, EncodeError> {
 fn control(slot: Slot<'_>, type_id: i8, producer: Option<i8>) -> Result<RecordBatch, EncodeError> {
     let mut builder = BatchBuilder::new(slot.base_offset).leader_epoch(slot.leader_epoch).timestamp(slot.now).control(true);
     if let Some(producer) = producer {
-        builder = builder.producer(ProducerId(i64::from(producer)), ProducerEpoch(0), Sequence::NONE);
+        builder = builder.producer(id_of(producer), ProducerEpoch(0), Sequence::NONE);
     }
     if type_id == 7 {
         let record = MirrorPidResetRecord { version: 0, source_cluster_id: Some("source".to_owned()) };

@@ -7,6 +7,7 @@ use super::entry::{BatchMetadata, ProducerStateEntry};
 use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, ProducerIdVisibility};
 use super::snapshot::{ProducerSnapshot, SnapshotEntry};
+use super::table_order::TableOrder;
 use super::txn::{CompletedTxn, TxnMetadata};
 use super::verification::{VerificationEntry, VerificationGuard, VerificationRequest};
 use crate::types::{Offset, ProducerEpoch, ProducerId, TimestampMs};
@@ -23,6 +24,7 @@ pub struct ProducerStateManager {
     ids: ProducerIdVisibility,
     expiration_ms: i64,
     producers: BTreeMap<ProducerId, ProducerStateEntry>,
+    order: TableOrder,
     ongoing: BTreeMap<Offset, TxnMetadata>,
     unreplicated: BTreeMap<Offset, TxnMetadata>,
     verifications: BTreeMap<ProducerId, VerificationEntry>,
@@ -39,6 +41,7 @@ impl ProducerStateManager {
             ids,
             expiration_ms,
             producers: BTreeMap::new(),
+            order: TableOrder::default(),
             ongoing: BTreeMap::new(),
             unreplicated: BTreeMap::new(),
             verifications: BTreeMap::new(),
@@ -202,9 +205,7 @@ impl ProducerStateManager {
         let (updated, started) = info.into_parts();
         match self.producers.get_mut(&updated.producer_id) {
             Some(entry) => entry.merge(updated),
-            None => {
-                self.producers.insert(updated.producer_id, updated);
-            }
+            None => self.insert(updated),
         }
         for txn in started {
             self.ongoing.insert(txn.first_offset, txn);
@@ -255,12 +256,14 @@ impl ProducerStateManager {
     pub fn remove_expired_producers(&mut self, now: TimestampMs) {
         let expiration_ms = self.expiration_ms;
         self.producers.retain(|_, entry| !is_expired(entry, now, expiration_ms));
+        self.order.retain(|id| self.producers.contains_key(&id));
         self.verifications.retain(|_, entry| now.get().wrapping_sub(entry.created.get()) < expiration_ms);
     }
 
     /// Removes the producers whose id is chosen, and nothing that was derived from them.
     pub(crate) fn remove_producers(&mut self, chosen: impl Fn(ProducerId) -> bool) {
         self.producers.retain(|id, _| !chosen(*id));
+        self.order.retain(|id| !chosen(id));
     }
 
     /// Forgets all open transactions as if each had ended before now.
@@ -271,14 +274,16 @@ impl ProducerStateManager {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.producers.clear();
+        self.order.retain(|_| false);
         self.ongoing.clear();
         self.unreplicated.clear();
     }
 
-    /// The content of a snapshot of the present state.
+    /// The content of a snapshot of the present state, in the order in which Kafka writes it.
     #[must_use]
     pub fn snapshot(&self) -> ProducerSnapshot {
-        let entries = self.producers.values().map(SnapshotEntry::from).collect();
+        let mut entries: Vec<SnapshotEntry> = self.producers.values().map(SnapshotEntry::from).collect();
+        entries.sort_by_key(|entry| self.order.position(entry.producer_id));
         ProducerSnapshot { entries }
     }
 
@@ -293,8 +298,16 @@ impl ProducerStateManager {
                 let txn = TxnMetadata::open(entry.producer_id, first_offset);
                 self.ongoing.insert(first_offset, txn);
             }
-            self.producers.insert(entry.producer_id, entry);
+            self.insert(entry);
         }
+    }
+
+    /// Adds an entry, or replaces the one that is there.
+    fn insert(&mut self, entry: ProducerStateEntry) {
+        if !self.producers.contains_key(&entry.producer_id) {
+            self.order.insert(entry.producer_id);
+        }
+        self.producers.insert(entry.producer_id, entry);
     }
 }
 

@@ -9,6 +9,7 @@ mod manager;
 mod pending;
 mod reload;
 mod snapshot;
+mod table_order;
 mod txn;
 mod verification;
 

@@ -44,7 +44,7 @@ pub struct SnapshotEntry {
 /// The content of a snapshot: the order of the entries has no meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProducerSnapshot {
-    /// The producers, ascending by id when taken here.
+    /// The producers, in the order of the file.
     pub entries: Vec<SnapshotEntry>,
 }
 

@@ -1,0 +1,66 @@
+//! The order in which Kafka writes the producers of a snapshot: that of a Java `HashMap` with `Long` keys.
+
+use std::collections::BTreeMap;
+
+use crate::types::ProducerId;
+
+const FIRST_CAPACITY: usize = 16;
+
+/// Which keys a hash table has got, in which order, and how large that has made it. A table never shrinks. Two states with the
+/// same producers are equal, whatever the order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableOrder {
+    arrivals: BTreeMap<ProducerId, u64>,
+    next: u64,
+    capacity: usize,
+}
+
+impl PartialEq for TableOrder {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for TableOrder {}
+
+impl TableOrder {
+    /// A key that was not there is put into the table.
+    pub(super) fn insert(&mut self, id: ProducerId) {
+        self.capacity = self.capacity.max(FIRST_CAPACITY);
+        self.arrivals.insert(id, self.next);
+        self.next = self.next.wrapping_add(1);
+        // Doubled as soon as it is more than three quarters full.
+        if self.arrivals.len() > self.capacity / 4 * 3 {
+            self.capacity = self.capacity.saturating_mul(2);
+        }
+    }
+
+    /// Keys leave the table.
+    pub(super) fn retain(&mut self, stays: impl Fn(ProducerId) -> bool) {
+        self.arrivals.retain(|id, _| stays(*id));
+    }
+
+    /// Where a key comes in the iteration: its bucket first; within a bucket, those that came earlier.
+    pub(super) fn position(&self, id: ProducerId) -> (usize, u64) {
+        let hash = id.get() ^ (id.get().cast_unsigned() >> 32).cast_signed();
+        // Java's `Long.hashCode` keeps the low half.
+        let hash = u32::try_from(hash.cast_unsigned() & 0xffff_ffff).unwrap_or(u32::MAX);
+        let spread = hash ^ (hash >> 16);
+        let bucket = usize::try_from(spread).unwrap_or(usize::MAX) & self.capacity.saturating_sub(1);
+        (bucket, self.arrivals.get(&id).copied().unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_that_of_java() {
+        let mut order = TableOrder::default();
+        let mut ids = [1000, 3, 17, 1 << 33, 33, 1].map(ProducerId);
+        ids.iter().for_each(|id| order.insert(*id));
+        ids.sort_by_key(|id| order.position(*id));
+        assert_eq!(ids.map(ProducerId::get), [17, 33, 1, 1 << 33, 3, 1000]);
+    }
+}
