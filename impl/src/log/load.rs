@@ -76,12 +76,13 @@ impl<S: Storage> PartitionLog<S> {
                 continue;
             }
             let mut segment = load_indexes(&mut self.storage, base, now)?;
-            segment.has_index_files = kinds.contains(&SegmentFile::OffsetIndex);
-            if segment.has_index_files && !kinds.contains(&SegmentFile::TimeIndex) {
+            segment.has_offset_index = kinds.contains(&SegmentFile::OffsetIndex);
+            segment.has_time_index = true;
+            if !kinds.contains(&SegmentFile::TimeIndex) {
                 self.storage.replace(&segment.name(SegmentFile::TimeIndex), &bytes::Bytes::new())?;
             }
             let is_damaged = segment.aborted.iter().any(|aborted| aborted.last_offset < base);
-            if !segment.has_index_files || is_damaged {
+            if !segment.has_offset_index || is_damaged {
                 segment = self.recover_segment(segment, None, report, now)?.0;
             } else {
                 let expected = self.segments.last().map_or(Offset(0), Segment::next_offset);

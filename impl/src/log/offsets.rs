@@ -25,7 +25,26 @@ impl<S: Storage> PartitionLog<S> {
     /// the beginning of that batch for this (Kafka: `fetchHighWatermarkMetadata`).
     pub(super) fn locate_high_watermark(&mut self) {
         if !self.high_watermark_located {
+            self.look_for(self.high_watermark);
             self.set_high_watermark(self.batch_at(self.high_watermark), true);
+        }
+    }
+
+    /// Kafka makes the offset index of each segment in which it looks for an offset, if there is none yet. A failure takes
+    /// the log offline; what is asked for does not depend on it.
+    pub(super) fn look_for(&mut self, offset: Offset) {
+        let first = self.floor_segment(offset).unwrap_or(0);
+        if offset >= self.log_end_offset {
+            return;
+        }
+        for segment in self.segments.iter_mut().skip(first) {
+            if let Err(error) = segment.touch_offset_index(&mut self.storage) {
+                self.take_offline(error);
+                return;
+            }
+            if !segment.slots_from(offset).is_empty() {
+                return;
+            }
         }
     }
 
@@ -70,6 +89,9 @@ impl<S: Storage> PartitionLog<S> {
     /// (Kafka: `maybeIncrementFirstUnstableOffset`).
     pub(super) fn refresh_first_unstable_offset(&mut self) {
         let offset = self.psm.first_unstable_offset();
+        if offset.is_some_and(|offset| offset < self.log_start_offset) {
+            self.look_for(self.log_start_offset);
+        }
         self.first_unstable_offset = offset.map(|offset| self.batch_at(offset.max(self.log_start_offset)));
     }
 

@@ -214,6 +214,10 @@ impl<S: Storage> PartitionLog<S> {
         result
     }
 
+    pub(super) fn take_offline(&mut self, error: StorageError) {
+        self.failed = Some(error);
+    }
+
     pub(super) fn write_epochs(&mut self) -> Result<(), StorageError> {
         let checkpoint = self.epochs.encode();
         let written = self.storage.replace(LEADER_EPOCH_CHECKPOINT, &checkpoint);

@@ -47,6 +47,9 @@ impl<S: Storage> PartitionLog<S> {
         if isolation != FetchIsolation::LogEnd && from >= self.log_start_offset {
             self.locate_high_watermark();
         }
+        if from >= self.log_start_offset {
+            self.look_for(from);
+        }
         self.peek(from, isolation, max_bytes, min_one_message)
     }
 

@@ -44,8 +44,9 @@ pub(super) struct Segment {
     pub(super) offset_index: OffsetIndex,
     pub(super) time_index: TimeIndex,
     pub(super) aborted: Vec<AbortedTxn>,
-    /// Kafka makes the files of both indexes when it first looks at one: a segment without them counts as damaged.
-    pub(super) has_index_files: bool,
+    /// Kafka makes the file of an index when it first looks at it. A segment without offset index counts as damaged.
+    pub(super) has_offset_index: bool,
+    pub(super) has_time_index: bool,
     /// The largest timestamp and the batch that has it, as far as the segment has found out.
     largest: Option<TimeIndexEntry>,
     bytes_since_last_index_entry: u64,
@@ -64,7 +65,8 @@ impl Segment {
             offset_index: OffsetIndex::new(base_offset),
             time_index: TimeIndex::new(base_offset),
             aborted: Vec::new(),
-            has_index_files: false,
+            has_offset_index: false,
+            has_time_index: false,
             largest: None,
             bytes_since_last_index_entry: 0,
             created: now,
@@ -148,14 +150,19 @@ impl Segment {
 
     /// Makes sure that the files of both indexes are there.
     pub(super) fn touch_indexes(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
-        if !self.has_index_files {
-            for file in [SegmentFile::OffsetIndex, SegmentFile::TimeIndex] {
-                let name = self.name(file);
-                if storage.len(&name)?.is_none() {
-                    storage.replace(&name, &Bytes::new())?;
-                }
-            }
-            self.has_index_files = true;
+        self.touch_offset_index(storage)?;
+        if !self.has_time_index {
+            create_missing(storage, &self.name(SegmentFile::TimeIndex))?;
+            self.has_time_index = true;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the file of the offset index is there, as after any look for an offset.
+    pub(super) fn touch_offset_index(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
+        if !self.has_offset_index {
+            create_missing(storage, &self.name(SegmentFile::OffsetIndex))?;
+            self.has_offset_index = true;
         }
         Ok(())
     }
@@ -303,6 +310,10 @@ impl Segment {
     pub(super) fn remove_files(&self, storage: &mut impl Storage) -> Result<(), StorageError> {
         SegmentFile::ALL.into_iter().try_for_each(|file| storage.remove(&self.name(file)))
     }
+}
+
+fn create_missing(storage: &mut impl Storage, name: &str) -> Result<(), StorageError> {
+    if storage.len(name)?.is_none() { storage.replace(name, &Bytes::new()) } else { Ok(()) }
 }
 
 /// What an append brings, as far as it decides whether there has to be a new segment.

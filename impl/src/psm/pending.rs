@@ -8,6 +8,7 @@ use super::entry::BatchMetadata;
 use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, TransactionVersion};
 use super::manager::ProducerStateManager;
+use super::table_order::TableOrder;
 use super::txn::CompletedTxn;
 use super::verification::Verification;
 use crate::barrier::{BarrierRules, Place};
@@ -23,6 +24,8 @@ pub struct PendingAppend {
     origin: AppendOrigin,
     verification: Verification,
     infos: BTreeMap<ProducerId, ProducerAppendInfo>,
+    /// Producers that are new come into the state in the order of Kafka's table.
+    order: TableOrder,
     completed: Vec<CompletedTxn>,
     settled: Vec<Completion>,
     /// The state behind the last barrier that acted at its position.
@@ -57,7 +60,15 @@ impl PendingAppend {
     /// A call without batches yet, that comes with a guard.
     #[must_use]
     pub fn verified(origin: AppendOrigin, verification: Verification) -> Self {
-        Self { origin, verification, infos: BTreeMap::new(), completed: Vec::new(), settled: Vec::new(), staged: None }
+        Self {
+            origin,
+            verification,
+            infos: BTreeMap::new(),
+            order: TableOrder::default(),
+            completed: Vec::new(),
+            settled: Vec::new(),
+            staged: None,
+        }
     }
 
     /// Takes in the next batch of the call.
@@ -85,6 +96,9 @@ impl PendingAppend {
         if self.origin != AppendOrigin::Replication && batch.transactional {
             check_stale_epoch(state, batch)?;
             self.check_guard(state, batch)?;
+        }
+        if !self.infos.contains_key(&batch.producer_id) {
+            self.order.insert(batch.producer_id);
         }
         let info = self.infos.entry(batch.producer_id).or_insert_with(|| state.prepare_update(batch.producer_id, self.origin));
         self.completed.extend(info.append(batch, tv)?);
@@ -123,9 +137,10 @@ impl PendingAppend {
     /// Merges all entries first, then ends transactions in order: so a transaction that began later in the call counts
     /// for the last stable offset of one that ended earlier.
     fn settle(&mut self, state: &mut ProducerStateManager) -> Result<(), ProducerStateError> {
-        for info in std::mem::take(&mut self.infos).into_values() {
-            state.update(info);
-        }
+        let order = std::mem::take(&mut self.order);
+        let mut infos: Vec<ProducerAppendInfo> = std::mem::take(&mut self.infos).into_values().collect();
+        infos.sort_by_key(|info| order.position_if_computed(info.producer_id()));
+        infos.into_iter().for_each(|info| state.update(info));
         for txn in std::mem::take(&mut self.completed) {
             let last_stable_offset = state.last_stable_offset(&txn);
             state.complete_txn(&txn)?;
@@ -149,6 +164,7 @@ impl PendingAppend {
     /// state. Those stay known as ended, so that readers can be told of aborted ones.
     pub(crate) fn forget_collected(&mut self) {
         self.infos.clear();
+        self.order = TableOrder::default();
         let forgotten = std::mem::take(&mut self.completed);
         self.settled.extend(forgotten.into_iter().map(|txn| Completion { txn, last_stable_offset: txn.last_offset.plus(1) }));
     }

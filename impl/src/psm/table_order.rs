@@ -1,5 +1,6 @@
 //! The order in which Kafka writes the producers of a snapshot: that of a Java `HashMap` with `Long` keys.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::types::ProducerId;
@@ -40,7 +41,14 @@ impl TableOrder {
         self.arrivals.retain(|id, _| stays(*id));
     }
 
-    /// Where a key comes in the iteration: its bucket first; within a bucket, those that came earlier.
+    /// Where a key comes in the iteration of a table that `computeIfAbsent` has filled: within a bucket, those that came later.
+    pub(super) fn position_if_computed(&self, id: ProducerId) -> (usize, Reverse<u64>) {
+        let (bucket, arrival) = self.position(id);
+        (bucket, Reverse(arrival))
+    }
+
+    /// Where a key comes in the iteration of a table that `put` has filled: its bucket first; within a bucket, those that
+    /// came earlier.
     pub(super) fn position(&self, id: ProducerId) -> (usize, u64) {
         let hash = id.get() ^ (id.get().cast_unsigned() >> 32).cast_signed();
         // Java's `Long.hashCode` keeps the low half.
