@@ -4,9 +4,13 @@
 
 #[path = "corpus/batches.rs"]
 mod batches;
+#[path = "corpus/files.rs"]
+mod files;
 #[path = "corpus/loads.rs"]
 mod loads;
 #[path = "corpus/manifest.rs"]
 mod manifest;
+#[path = "corpus/sha256.rs"]
+mod sha256;
 #[path = "corpus/sidecars.rs"]
 mod sidecars;

@@ -9,7 +9,7 @@ use super::manifest::{Aborted, Case, Directory, Load, Manifest, Producer, State}
 use super::sidecars::aborted_tuple;
 
 /// Directory, mode, what differs from Kafka there.
-type Difference<'a> = (&'a str, &'a str, &'a str);
+pub(crate) type Difference<'a> = (&'a str, &'a str, &'a str);
 
 /// All differences that there are.
 const KNOWN: &[Difference<'_>] = &[
@@ -56,7 +56,8 @@ fn differing(case: &Case, directory: &Directory, load: &Load) -> Vec<&'static st
     }
 }
 
-fn open(case: &Case, directory: &Directory, load: &Load) -> Result<PartitionLog<MemoryStorage>, LogError> {
+/// Opens the directory and lets everything in it be replicated.
+pub(crate) fn open(case: &Case, directory: &Directory, load: &Load) -> Result<PartitionLog<MemoryStorage>, LogError> {
     let mut storage = MemoryStorage::new();
     for (name, bytes) in directory.files() {
         storage.replace(&name, &bytes).unwrap();

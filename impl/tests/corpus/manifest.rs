@@ -48,6 +48,9 @@ pub(crate) struct Load {
     pub(crate) clock_ms: i64,
     pub(crate) state: Option<State>,
     pub(crate) error: Option<String>,
+    /// The SHA-256 of each file after the log was closed again.
+    #[serde(default)]
+    pub(crate) files_after: BTreeMap<String, String>,
 }
 
 /// A log after it was opened. The last stable offset is that with everything replicated.
