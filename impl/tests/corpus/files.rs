@@ -10,7 +10,7 @@ use super::loads::{Difference, open};
 use super::manifest::{Load, Manifest};
 use super::sha256::hex_digest;
 
-/// All differences that there are: directory, mode, the file.
+/// All differences that there are: directory, mode, file. What does not open is left to [`super::loads`].
 const KNOWN: &[Difference<'_>] = &[];
 
 #[test]

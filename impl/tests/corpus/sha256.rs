@@ -19,7 +19,7 @@ pub(crate) fn hex_digest(bytes: &[u8]) -> String {
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 fn round_constants() -> Vec<u32> {
-    let is_prime = |n: &u128| (2..*n).all(|divisor| n % divisor != 0);
+    let is_prime = |n: &u128| (2..*n).all(|divisor| !n.is_multiple_of(divisor));
     let constant = |prime: u128| {
         // The cube root of the prime times 2^96 is that of the prime, times 2^32; by bisection.
         let (mut low, mut high) = (0_u128, 1 << 36);
