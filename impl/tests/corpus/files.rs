@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use cleanslate_log::psm::ProducerSnapshot;
 use cleanslate_log::storage::Storage;
 
 use super::loads::{Difference, open};
@@ -46,22 +44,7 @@ fn names(storage: &impl Storage, load: &Load) -> BTreeSet<String> {
 fn is_same(storage: &impl Storage, name: &str, load: &Load) -> bool {
     let here = storage.read_all(name).unwrap();
     match (here, load.files_after.get(name)) {
-        (Some(here), Some(expected)) => hex_digest(&here) == *expected || in_kafkas_orders(&here).contains(expected),
+        (Some(here), Some(expected)) => hex_digest(&here) == *expected,
         (here, expected) => here.is_none() && expected.is_none(),
     }
-}
-
-/// The digests of a snapshot with its entries in the order of Java's hash map, for any capacity that it may have.
-fn in_kafkas_orders(file: &Bytes) -> Vec<String> {
-    let Ok(snapshot) = ProducerSnapshot::decode(file) else { return Vec::new() };
-    let digest = |capacity: i64| {
-        let mut snapshot = snapshot.clone();
-        snapshot.entries.sort_by_key(|entry| {
-            let id = entry.producer_id.get();
-            let hash = (id ^ (id >> 32)) & 0xffff_ffff;
-            (hash ^ (hash >> 16)) & (capacity - 1)
-        });
-        hex_digest(&snapshot.encode())
-    };
-    [16, 32, 64].into_iter().map(digest).collect()
 }
