@@ -12,8 +12,8 @@
 //!
 //! # What is not there
 //!
-//! Batches of the formats before magic 2 can be read ([`record::LegacyBatch`]), but a log does not hold them. There is no remote storage and no
-//! append by the raft client. Index files always end behind their last entry, where Kafka allocates those of the active segment at full size.
+//! A log opens segments with batches of the formats before magic 2, but neither appends nor compacts such. There is no remote storage and no append
+//! by the raft client. Index files always end behind their last entry, where Kafka allocates those of the active segment at full size.
 
 pub mod barrier;
 pub mod log;

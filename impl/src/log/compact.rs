@@ -146,7 +146,7 @@ impl<S: Storage> PartitionLog<S> {
         let mut scanner = Scanner::new(&self.storage, &name, from)?;
         loop {
             let position = scanner.position();
-            let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
+            let Some(batch) = scanner.next_v2().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
             if each(&batch)? {
                 return Ok(true);
             }

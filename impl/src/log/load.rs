@@ -169,8 +169,9 @@ fn scan(storage: &impl Storage, segment: &mut Segment, mut expected: Offset) -> 
     loop {
         let position = scanner.position();
         let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { return Ok(()) };
-        check_ascends(&batch, position, expected)?;
-        segment.take_in(BatchSlot::new(&batch, position));
+        let slot = BatchSlot::of_any(&batch, position);
+        check_ascends(&slot, expected)?;
+        segment.take_in(slot);
         expected = batch.next_offset();
     }
 }

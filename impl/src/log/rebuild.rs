@@ -7,6 +7,7 @@ use super::scan::{ScanError, Scanner};
 use super::segment::Segment;
 use crate::barrier::{BarrierRules, Place};
 use crate::psm::{AppendOrigin, BatchFacts, PendingAppend, ProducerStateManager, TransactionVersion, snapshot_files};
+use crate::record::AnyBatch;
 use crate::storage::Storage;
 use crate::types::{Offset, TimestampMs};
 
@@ -90,7 +91,10 @@ impl Rebuild<'_> {
             let position = scanner.position();
             let batch = scanner.next().map_err(|error| scan_failed(error, position))?;
             let Some(batch) = batch else { break };
-            replay.meet(psm, &BatchFacts::from(&batch))?;
+            // Batches of the old formats know no producers.
+            if let AnyBatch::V2(batch) = batch {
+                replay.meet(psm, &BatchFacts::from(&batch))?;
+            }
         }
         replay.pending.commit(psm)?;
         Ok(count)

@@ -13,7 +13,7 @@ use super::segment::{BatchSlot, Segment};
 use super::txn_index::AbortedTxn;
 use crate::barrier::{BarrierRules, Place};
 use crate::psm::{BatchFacts, ProducerStateError, ProducerStateManager};
-use crate::record::RecordBatch;
+use crate::record::{AnyBatch, RecordBatch};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
@@ -124,10 +124,12 @@ impl<'a> Recovering<'a> {
             }
             // The first batch may begin below the segment's base, where a refused append over a gap had begun the segment.
             let expected = self.segment.slots.last().map_or(Offset(0), |slot| slot.last_offset.plus(1));
-            if let Err(error) = check_ascends(&batch, position, expected) {
+            let slot = BatchSlot::of_any(&batch, position);
+            if let Err(error) = check_ascends(&slot, expected) {
                 return Ok(Some(error.to_string()));
             }
-            self.index(BatchSlot::new(&batch, position), interval);
+            self.index(slot, interval);
+            let AnyBatch::V2(batch) = batch else { continue };
             self.recover_epoch(&batch);
             match self.replay(&batch) {
                 Ok(()) => {}
@@ -176,8 +178,8 @@ fn reset(segment: &mut Segment, storage: &mut impl Storage) -> Result<(), LogErr
 }
 
 /// Offsets ascend from batch to batch.
-pub(super) fn check_ascends(batch: &RecordBatch, position: u64, expected: Offset) -> Result<(), LogError> {
-    let (base_offset, last_offset) = (batch.base_offset(), batch.last_offset());
+pub(super) fn check_ascends(slot: &BatchSlot, expected: Offset) -> Result<(), LogError> {
+    let BatchSlot { base_offset, last_offset, position, .. } = *slot;
     if base_offset >= expected && last_offset >= base_offset && last_offset < Offset(i64::MAX) {
         return Ok(());
     }

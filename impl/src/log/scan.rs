@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::record::{DecodeError, LOG_OVERHEAD_BYTES, MIN_BATCH_LENGTH, RecordBatch};
+use crate::record::{
+    AnyBatch, DecodeError, LOG_OVERHEAD_BYTES, LegacyBatch, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH, RecordBatch,
+};
 use crate::storage::{Storage, StorageError};
 
 /// Fewer bytes than this at the end of a file are no batch, whatever they are.
@@ -56,7 +58,7 @@ impl<'a, S: Storage> Scanner<'a, S> {
     }
 
     /// The next batch, not checked beyond its header; `None` at the end and when the last batch is not whole.
-    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+    pub(super) fn next(&mut self) -> Result<Option<AnyBatch>, ScanError> {
         let left = self.len.saturating_sub(self.position);
         if left < MIN_BYTES {
             return Ok(None);
@@ -72,9 +74,27 @@ impl<'a, S: Storage> Scanner<'a, S> {
             return Ok(None);
         }
         let bytes = self.bytes(size)?;
-        let (batch, size) = RecordBatch::decode(&bytes, 0)?;
-        self.position = self.position.saturating_add(size as u64);
+        // Kafka takes whatever is below 2 for a batch of the old formats.
+        let is_legacy = bytes.get(MAGIC_POSITION).is_some_and(|magic| magic.cast_signed() < MAGIC_V2);
+        let batch = if is_legacy {
+            AnyBatch::Legacy(LegacyBatch::decode(&bytes, 0)?.0)
+        } else {
+            AnyBatch::V2(RecordBatch::decode(&bytes, 0)?.0)
+        };
+        self.position = self.position.saturating_add(batch.size_in_bytes() as u64);
         Ok(Some(batch))
+    }
+
+    /// The next batch of magic 2: an older one is an error.
+    pub(super) fn next_v2(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+        match self.next()? {
+            None => Ok(None),
+            Some(AnyBatch::V2(batch)) => Ok(Some(batch)),
+            Some(AnyBatch::Legacy(batch)) => {
+                let magic = batch.magic();
+                Err(ScanError::Unsupported(DecodeError::UnsupportedMagic { position: MAGIC_POSITION, magic }))
+            }
+        }
     }
 
     /// `wanted` bytes from the position on, or what the file has of them.

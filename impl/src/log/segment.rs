@@ -6,7 +6,7 @@ use super::config::LogConfig;
 use super::files::SegmentFile;
 use super::index::{Added, OffsetIndex, TimeIndex, TimeIndexEntry};
 use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
-use crate::record::RecordBatch;
+use crate::record::{AnyBatch, RecordBatch};
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
@@ -29,6 +29,18 @@ impl BatchSlot {
             position,
             size: batch.size_in_bytes(),
         }
+    }
+
+    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read.
+    pub(super) fn of_any(batch: &AnyBatch, position: u64) -> Self {
+        let last_offset = batch.last_offset();
+        let legacy = match batch {
+            AnyBatch::V2(batch) => return Self::new(batch, position),
+            AnyBatch::Legacy(legacy) => legacy,
+        };
+        let first = legacy.records().ok().and_then(|records| records.first().map(|record| record.offset));
+        let (max_timestamp, size) = (batch.max_timestamp(), batch.size_in_bytes());
+        Self { base_offset: first.unwrap_or(last_offset), last_offset, max_timestamp, position, size }
     }
 }
 

@@ -32,7 +32,7 @@ fn every_directory_has_the_files_of_kafka_after_closing() {
     }
     let differences: Vec<_> = differences.iter().map(|(path, mode, name)| (path.as_str(), mode.as_str(), name.as_str())).collect();
     assert_eq!(differences, KNOWN);
-    assert_eq!(seen, 946);
+    assert_eq!(seen, 956);
 }
 
 /// The files here and those that Kafka had.
