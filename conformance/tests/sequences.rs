@@ -132,3 +132,28 @@ fn a_broken_file_is_refused_with_its_position() {
     let unknown = r#"{"format": "cleanslate-sequence", "version": 1, "about": "", "steps": [{"op": "dance"}]}"#;
     assert!(refusal(unknown).starts_with("FILE: unknown variant `dance`, expected one of `hello`"));
 }
+
+/// Exit code and what was said, of a run of the command.
+fn conform(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_cleanslate")).arg("conform").args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn an_adapter_that_is_none_ends_the_run_with_one_line() {
+    let (code, stdout, stderr) = conform(&["--adapter", "false"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert_eq!(stderr, "error: adapter: its output ended before the reply to hello (id 1); it ended with exit status: 1\n");
+    let (code, _, stderr) = conform(&["--adapter", "/no/such/program"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.starts_with("error: adapter: /no/such/program cannot be started: ") && stderr.lines().count() == 1, "{stderr}");
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused() {
+    for args in [&["--adapter", "false", "--target", "kafka"][..], &["--kafka-version", "4.4.0", "--kafka-jars", "x"]] {
+        let (code, _, stderr) = conform(args);
+        assert_eq!((code, stderr.lines().count()), (Some(2), 1), "{stderr}");
+    }
+}
