@@ -142,11 +142,14 @@ pub struct Plan {
     pub config: Config,
     /// What happens, in order.
     pub actions: Vec<Action>,
+    /// At the end the files of `A` are opened as another log: after a clean stop, or as they stand.
+    pub transplant_clean: bool,
 }
 
 /// Plans of so many actions, which shrink to fewer and simpler ones.
 pub fn plans(length: usize) -> impl Strategy<Value = Plan> {
-    (config(), vec(action(), length)).prop_map(|(config, actions)| Plan { config, actions })
+    (config(), vec(action(), length), any::<bool>())
+        .prop_map(|(config, actions, transplant_clean)| Plan { config, actions, transplant_clean })
 }
 
 fn config() -> impl Strategy<Value = Config> {

@@ -9,7 +9,7 @@ use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch
 use super::action::{Action, Copied, Data, End, Loss, SequenceChoice, Which};
 use super::local::Local;
 use crate::adapter::Hex;
-use crate::adapter::message::{Cut, Operation, Origin};
+use crate::adapter::message::{Config, Cut, Operation, Origin};
 use crate::adapter::reply::{Answer, Reply};
 
 /// The clock when a sequence begins, in milliseconds.
@@ -83,6 +83,29 @@ impl Concrete {
 
     fn log(&self, which: Which) -> Option<&PartitionLog<MemoryStorage>> {
         self.local.log(&name(which))
+    }
+
+    /// The files that this project's log has written, as it was closed or as it stands, are put into a log of their own and opened there
+    /// by both sides.
+    pub fn transplant(&mut self, which: Which, config: &Config, clean: bool) {
+        let Some(log) = self.log(which) else { return };
+        let log_start = log.log_start_offset().get();
+        let now_ms = self.local.now(&name(which)).get();
+        if clean {
+            self.ask(Operation::RunTasks { log: name(which) });
+            self.ask(Operation::Close { log: name(which) });
+        }
+        let other = "C".to_owned();
+        self.ask(Operation::Create { log: other.clone(), now_ms, config: config.clone() });
+        let lost = ["*.log", "*.index", "*.timeindex", "*.snapshot", "leader-epoch-checkpoint"].map(ToOwned::to_owned);
+        self.ask(Operation::Crash { log: other.clone(), cuts: Vec::new(), lost: lost.into() });
+        for (file, bytes) in self.local.stored(&name(which)) {
+            self.ask(Operation::PutFile { log: other.clone(), file, content: Hex::from(bytes.as_ref()) });
+        }
+        self.ask(Operation::Open { log: other.clone(), clean, recovery_point: 0, log_start, now_ms: None });
+        self.ask(Operation::RunTasks { log: other.clone() });
+        self.ask(Operation::Close { log: other.clone() });
+        self.ask(Operation::Files { log: other, content: true });
     }
 
     /// An offset at so many 255ths of the log; the largest lies one beyond its end.

@@ -85,6 +85,18 @@ impl Local {
         }
     }
 
+    /// The files of a log by name, open or not.
+    #[must_use]
+    pub fn stored(&self, name: &str) -> Vec<(String, Bytes)> {
+        let storage = match self.replicas.get(name).map(|replica| &replica.place) {
+            Some(Place::Open(log)) => log.storage(),
+            Some(Place::Closed(storage)) => storage,
+            None => return Vec::new(),
+        };
+        let names = storage.names().unwrap_or_default().into_iter();
+        names.filter_map(|name| storage.read_all(&name).ok().flatten().map(|bytes| (name, bytes))).collect()
+    }
+
     /// The clock of a log.
     #[must_use]
     pub fn now(&self, name: &str) -> TimestampMs {

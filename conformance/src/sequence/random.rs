@@ -3,7 +3,7 @@
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config as ProptestConfig, RngAlgorithm, TestRng, TestRunner};
 
-use super::action::{Plan, plans};
+use super::action::{Plan, Which, plans};
 use super::compare::{Difference, compare, receive, send};
 use super::concrete::{Concrete, START_MS};
 use crate::adapter::message::Operation;
@@ -66,6 +66,7 @@ pub fn requests(plan: &Plan) -> Vec<(Operation, Reply)> {
     for action in &plan.actions {
         concrete.act(action);
     }
+    concrete.transplant(Which::A, &plan.config, plan.transplant_clean);
     concrete.requests
 }
 
