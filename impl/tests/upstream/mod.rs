@@ -1,0 +1,4 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+
+mod producer_state_manager_test;
+mod support;
