@@ -6,7 +6,7 @@ use cleanslate_log::psm::{AppendOrigin, TransactionVersion, VerificationEntry, V
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
-use crate::upstream::support::{DAY_MS, Log, OUT_OF_ORDER, produced};
+use crate::upstream::support::{DAY_MS, Log, NOW, OUT_OF_ORDER, produced};
 
 fn request(sequence: i32, epoch: i16) -> VerificationRequest {
     VerificationRequest {
