@@ -2,3 +2,4 @@
 
 mod producer_state_manager_test;
 mod support;
+mod unified_log_test;

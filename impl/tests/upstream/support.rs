@@ -287,3 +287,53 @@ pub(crate) fn read(log: &Log, from: i64, isolation: FetchIsolation) -> Result<Ve
 pub(crate) fn hw(log: &mut Log, offset: i64) {
     log.update_high_watermark(Offset(offset));
 }
+
+/// A leader of some epoch appends for a client.
+pub(crate) fn lead_under(log: &mut Log, batch: BatchBuilder, epoch: i32) {
+    let bytes = batch.build().unwrap().bytes().clone();
+    let tv = TransactionVersion::Unknown;
+    log.append_as_leader(bytes, AppendOrigin::Client, LeaderEpoch(epoch), tv, NOW).unwrap();
+}
+
+/// A later time, in milliseconds after [`NOW`].
+pub(crate) fn later(ms: i64) -> TimestampMs {
+    TimestampMs(NOW.get() + ms)
+}
+
+/// One record with a time.
+pub(crate) fn timed(timestamp: TimestampMs) -> BatchBuilder {
+    BatchBuilder::new(Offset(0)).timestamp(timestamp).record(Some(b"key"), Some(b"value"))
+}
+
+/// The size of a batch of one record without a producer, in bytes.
+pub(crate) fn record_bytes() -> usize {
+    plain(1).build().unwrap().size_in_bytes()
+}
+
+/// Settings with so many single records in a segment.
+pub(crate) fn per_segment(records: usize) -> LogConfig {
+    LogConfig { segment_bytes: record_bytes() * records, ..LogConfig::default() }
+}
+
+pub(crate) fn map_end(log: &Log) -> i64 {
+    log.producer_state().map_end_offset().get()
+}
+
+/// Sequence of the newest batch of a producer, and its last offset.
+pub(crate) fn last_of(log: &Log, id: i64) -> Option<(i32, i64)> {
+    let entry = log.producer_state().last_entry(ProducerId(id))?;
+    Some((entry.last_sequence().get(), entry.last_data_offset().get()))
+}
+
+/// The producers that are known.
+pub(crate) fn ids(log: &Log) -> Vec<i64> {
+    log.producer_state().active_producers().keys().map(|id| id.get()).collect()
+}
+
+pub(crate) fn snapshots(log: &Log) -> Vec<i64> {
+    snapshots_in(log.storage())
+}
+
+pub(crate) fn start_at(log: &mut Log, offset: i64) {
+    assert_eq!(log.maybe_increment_log_start_offset(Offset(offset)), Ok(true));
+}
