@@ -3,3 +3,4 @@
 mod producer_state_manager_test;
 mod support;
 mod unified_log_test;
+mod unified_log_test_core;

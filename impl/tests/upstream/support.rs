@@ -9,7 +9,7 @@ use cleanslate_log::psm::{
     AppendOrigin, BatchFacts, BatchKind, CompletedTxn, ProducerIdVisibility, ProducerStateEntry, ProducerStateError,
     ProducerStateManager, TransactionVersion, snapshot_files,
 };
-use cleanslate_log::record::{BatchBuilder, BatchReader, RecordBatch};
+use cleanslate_log::record::{BatchBuilder, BatchReader, Record, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -336,4 +336,19 @@ pub(crate) fn snapshots(log: &Log) -> Vec<i64> {
 
 pub(crate) fn start_at(log: &mut Log, offset: i64) {
     assert_eq!(log.maybe_increment_log_start_offset(Offset(offset)), Ok(true));
+}
+
+/// Removes all snapshots from the files of a log.
+pub(crate) fn without_snapshots(log: &Log) -> MemoryStorage {
+    let mut storage = log.storage().clone();
+    for file in snapshot_files(&storage).unwrap() {
+        storage.remove(&file.name).unwrap();
+    }
+    storage
+}
+
+/// A batch that compaction has left some records of.
+pub(crate) fn compacted(builder: BatchBuilder, kept: &[i64], last: i64) -> RecordBatch {
+    let record = |offset: &i64| Record { offset: Offset(*offset), timestamp: NOW, ..Record::default() };
+    builder.records(kept.iter().map(record)).last_offset(Offset(last)).leader_epoch(LeaderEpoch(0)).build().unwrap()
 }

@@ -1,0 +1,6 @@
+//! Kafka's UnifiedLogTest of the core module.
+
+mod logs;
+mod script;
+mod transactions;
+mod verification;
