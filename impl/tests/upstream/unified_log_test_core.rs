@@ -1,6 +1,6 @@
 //! Kafka's UnifiedLogTest of the core module.
 
 mod logs;
-mod script;
+pub(crate) mod script;
 mod transactions;
 mod verification;
