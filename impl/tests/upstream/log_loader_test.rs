@@ -1,1 +1,5 @@
+//! Kafka's LogLoaderTest.
 
+mod files;
+mod producers;
+mod transactions;

@@ -2,7 +2,6 @@
 
 mod leader_epoch_file_cache_test;
 mod log_loader_test;
-mod log_loader_transactions;
 mod log_segment_test;
 mod producer_state_manager_test;
 mod support;
