@@ -4,6 +4,7 @@ mod leader_epoch_file_cache_test;
 mod log_loader_test;
 mod log_segment_test;
 mod log_validator_test;
+mod partition_test;
 mod producer_state_manager_test;
 mod record_batch_tests;
 mod support;

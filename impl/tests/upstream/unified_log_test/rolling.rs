@@ -2,11 +2,13 @@
 //! Rolling.
 
 use bytes::Bytes;
-use cleanslate_log::log::LogConfig;
+use cleanslate_log::log::{LogConfig, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::types::{LeaderEpoch, TimestampMs};
 
-use crate::upstream::support::{Log, NOW, OUT_OF_ORDER, bases, lead, lead_as, new_log, per_segment, plain, produced, timed};
+use crate::upstream::support::{
+    Log, NOW, OUT_OF_ORDER, bases, lead, lead_as, new_log, per_segment, plain, produced, reopen_files, timed,
+};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -53,7 +55,6 @@ fn test_size_based_log_roll() {
     assert_eq!(bases(&log).len(), 2);
 }
 
-/// The part about a roll to where the active segment begins; the size of an index cannot be changed from outside.
 #[test]
 fn test_roll_segment_that_already_exists() {
     let mut log = new_log(&LogConfig { segment_ms: HOUR_MS, ..LogConfig::default() });
@@ -62,8 +63,16 @@ fn test_roll_segment_that_already_exists() {
     assert_eq!(bases(&log), [0]);
     assert_eq!(lead(&mut log, plain(1)), Ok((0, 0)));
     log.roll(NOW).unwrap();
+    assert_eq!(bases(&log), [0, 1]);
+    // An index without room: the empty active segment is replaced.
+    log.close_clean().unwrap();
+    let config = LogConfig { segment_index_bytes: 0, ..log.config().clone() };
+    let mut log = reopen_files(log.storage().clone(), &config, Recovery::Clean, 1, 0);
+    assert_eq!(bases(&log), [0, 1]);
     assert_eq!(lead(&mut log, plain(1)), Ok((1, 1)));
     assert_eq!(bases(&log), [0, 1]);
+    let offsets: Vec<i64> = log.batches().unwrap().iter().map(|batch| batch.base_offset().get()).collect();
+    assert_eq!(offsets, [0, 1]);
 }
 
 #[test]
