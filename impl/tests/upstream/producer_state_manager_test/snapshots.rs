@@ -2,11 +2,12 @@
 //! Snapshots.
 
 use bytes::Bytes;
+use cleanslate_log::log::LogConfig;
 use cleanslate_log::psm::{ProducerSnapshot, ProducerStateManager, SnapshotEntry, TransactionVersion, snapshot_file_name};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
-use crate::upstream::support::{Psm, abort, at_time, of, one, snapshots_in, txn};
+use crate::upstream::support::{Psm, abort, at_time, lead, new_log, of, one, produced, snapshots, snapshots_in, txn};
 
 #[test]
 fn test_take_snapshot() {
@@ -62,6 +63,23 @@ fn test_skip_snapshot_if_offset_unchanged() {
     assert_eq!(psm.snapshots(), [1]);
     assert_eq!(psm.state.take_snapshot(&mut psm.storage), Ok(false));
     assert_eq!(psm.snapshots(), [1]);
+}
+
+/// Through a log, which is what deletes them.
+#[test]
+fn test_delete_snapshots_before() {
+    let mut log = new_log(&LogConfig::default());
+    for sequence in 0..3 {
+        lead(&mut log, produced(1, 0, sequence, 1)).unwrap();
+        if sequence > 0 {
+            log.take_snapshot().unwrap();
+        }
+    }
+    assert_eq!(snapshots(&log), [2, 3]);
+    for (offset, left) in [(3, &[3][..]), (4, &[])] {
+        log.delete_snapshots_before(Offset(offset)).unwrap();
+        assert_eq!(snapshots(&log), left);
+    }
 }
 
 #[test]
