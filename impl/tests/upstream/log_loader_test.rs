@@ -1,0 +1,5 @@
+//! Kafka's LogLoaderTest.
+
+mod files;
+mod producers;
+mod transactions;

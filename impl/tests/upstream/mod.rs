@@ -1,0 +1,13 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+
+mod leader_epoch_file_cache_test;
+mod log_loader_test;
+mod log_segment_test;
+mod log_validator_test;
+mod partition_test;
+mod producer_state_manager_test;
+mod record_batch_tests;
+mod support;
+mod transaction_index_test;
+mod unified_log_test;
+mod unified_log_test_core;

@@ -1,0 +1,6 @@
+//! Kafka's ProducerStateManagerTest.
+
+mod sequences;
+mod snapshots;
+mod transactions;
+mod verification;

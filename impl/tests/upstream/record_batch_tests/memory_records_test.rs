@@ -1,0 +1,96 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+//! Kafka's MemoryRecordsTest, as far as it is not about compaction.
+
+use bytes::Bytes;
+use cleanslate_log::record::{BatchBuilder, BatchReader, ControlRecord, EndTxnMarker, LeaderChange, Record, RecordBatch};
+use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+
+use super::default_record_batch_test::patched;
+
+fn three(base: i64) -> BatchBuilder {
+    let record = |index: i64| Record {
+        offset: Offset(base + index),
+        timestamp: TimestampMs(11 + index),
+        key: Some(Bytes::from_static(b"a")),
+        value: Some(Bytes::from_static(b"1")),
+        headers: Vec::new(),
+    };
+    BatchBuilder::new(Offset(base)).records((0..3).map(record))
+}
+
+#[test]
+fn test_iterator() {
+    for base in [0, 57] {
+        let batches = [three(base).build().unwrap(), three(base + 3).build().unwrap()];
+        let bytes: Vec<u8> = batches.iter().flat_map(|batch| batch.bytes().to_vec()).collect();
+        let read: Vec<RecordBatch> = BatchReader::new(bytes.into()).map(Result::unwrap).collect();
+        assert_eq!(read, batches);
+        let offsets: Vec<i64> = read.iter().flat_map(|batch| batch.records().unwrap()).map(|r| r.offset.get()).collect();
+        assert_eq!(offsets, (base..base + 6).collect::<Vec<i64>>());
+    }
+}
+
+#[test]
+fn test_next_batch_size() {
+    let batch = three(0).build().unwrap();
+    let next = |bytes: Bytes| BatchReader::new(bytes).next().map(|batch| batch.map_err(|error| error.kafka_class()));
+    assert_eq!(next(Bytes::new()), None);
+    assert_eq!(next(batch.bytes().slice(..11)), None);
+    assert_eq!(next(patched(&batch, 16, &[10])), Some(Err("CorruptRecordException")));
+    assert_eq!(next(patched(&batch, 8, &13i32.to_be_bytes())), Some(Err("CorruptRecordException")));
+    assert_eq!(next(batch.bytes().clone()), Some(Ok(batch)));
+}
+
+#[test]
+fn test_filter_to_empty_batch_retention() {
+    for transactional in [true, false] {
+        let record = |index: i64| Record { offset: Offset(3 + index), timestamp: TimestampMs(11 + index), ..Record::default() };
+        let batch = BatchBuilder::new(Offset(3))
+            .leader_epoch(LeaderEpoch(293))
+            .producer(ProducerId(23), ProducerEpoch(5), Sequence(10))
+            .transactional(transactional)
+            .records((0..2).map(record))
+            .build()
+            .unwrap();
+        let left = RecordBatch::empty_header(batch.header());
+        left.ensure_valid().unwrap();
+        assert_eq!((left.size_in_bytes(), left.record_count()), (61, 0));
+        assert_eq!((left.base_offset(), left.last_offset()), (Offset(3), Offset(4)));
+        assert_eq!((left.base_sequence(), left.last_sequence()), (Sequence(10), Sequence(11)));
+        assert_eq!((left.producer_id(), left.producer_epoch()), (ProducerId(23), ProducerEpoch(5)));
+        assert_eq!((left.leader_epoch(), left.max_timestamp()), (LeaderEpoch(293), TimestampMs(12)));
+        assert_eq!((left.is_transactional(), left.is_control()), (transactional, false));
+    }
+}
+
+#[test]
+fn test_build_end_txn_marker() {
+    let coordinator_epoch = CoordinatorEpoch(347);
+    let batch = RecordBatch::end_txn_marker(
+        Offset(983),
+        LeaderEpoch(29),
+        TimestampMs(1_700_000_000_000),
+        ProducerId(73),
+        ProducerEpoch(13),
+        true,
+        coordinator_epoch,
+    )
+    .unwrap();
+    assert!(batch.is_control() && batch.is_transactional());
+    assert_eq!((batch.base_offset(), batch.leader_epoch()), (Offset(983), LeaderEpoch(29)));
+    assert_eq!((batch.producer_id(), batch.producer_epoch()), (ProducerId(73), ProducerEpoch(13)));
+    assert_eq!(batch.base_sequence(), Sequence::NONE);
+    let marker = EndTxnMarker { commit: true, coordinator_epoch };
+    assert_eq!(batch.control_record(), Ok(Some(ControlRecord::EndTxnMarker(marker))));
+    assert_eq!(batch.records().unwrap().len(), 1);
+}
+
+#[test]
+fn test_build_leader_change_message() {
+    let message = LeaderChange { leader_id: 5, voters: vec![6], ..LeaderChange::default() };
+    let record = ControlRecord::LeaderChange(message);
+    let batch = RecordBatch::control(Offset(983), LeaderEpoch(20), TimestampMs(0), &record).unwrap();
+    assert!(batch.is_control() && !batch.is_transactional());
+    assert_eq!((batch.base_offset(), batch.leader_epoch()), (Offset(983), LeaderEpoch(20)));
+    assert_eq!(batch.control_record(), Ok(Some(record)));
+}

@@ -1,0 +1,85 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+//! Kafka's TransactionIndexTest, through the log that the index belongs to.
+
+use bytes::{BufMut, BytesMut};
+use cleanslate_log::log::{LogConfig, Recovery, TXN_INDEX_FILE};
+use cleanslate_log::storage::Storage;
+use cleanslate_log::types::Offset;
+
+use super::unified_log_test_core::script::aborted;
+use crate::upstream::support::{Log, NOW, lead, new_log, plain, reopen, reopen_files};
+
+type Entry = (i64, i64, i64, i64);
+
+const ENTRIES: [Entry; 4] = [(0, 0, 10, 11), (1, 5, 15, 13), (2, 18, 35, 25), (3, 32, 50, 40)];
+
+fn encoded(entries: &[Entry]) -> BytesMut {
+    let mut out = BytesMut::new();
+    for (id, first, last, stable) in entries {
+        out.put_i16(0);
+        [id, first, last, stable].into_iter().for_each(|field| out.put_i64(*field));
+    }
+    out
+}
+
+/// A log of 100 records whose transaction index holds some entries.
+fn indexed(entries: &[Entry], start: i64) -> Log {
+    let mut log = new_log(&LogConfig::default());
+    log.truncate_fully_and_start_at(Offset(start), NOW).unwrap();
+    (0..100).for_each(|_| assert!(lead(&mut log, plain(1)).is_ok()));
+    log.close_clean().unwrap();
+    let mut storage = log.storage().clone();
+    let name = format!("{start:0>20}.txnindex");
+    storage.replace(&name, &encoded(entries).freeze()).unwrap();
+    reopen_files(storage, log.config(), Recovery::Clean, start, start)
+}
+
+#[test]
+fn test_position_set_correctly_when_opened() {
+    let mut log = indexed(&ENTRIES, 0);
+    assert_eq!(aborted(&log), ENTRIES);
+    lead(&mut log, crate::upstream::support::produced(4, 0, 0, 1).transactional(true)).unwrap();
+    let marker = crate::upstream::support::end_txn(4, 0, false, 0);
+    crate::upstream::support::lead_marker(&mut log, &marker).unwrap();
+    let mut expected = ENTRIES.to_vec();
+    expected.push((4, 100, 101, 102));
+    assert_eq!(aborted(&log), expected);
+    assert_eq!(log.storage().read_all(TXN_INDEX_FILE).unwrap().unwrap(), encoded(&expected));
+    log.close_clean().unwrap();
+    assert_eq!(aborted(&reopen(&log, Recovery::Clean, 0, 0)), expected);
+}
+
+/// The index is found to be wrong, and made again from the log.
+#[test]
+fn test_sanity_check() {
+    assert_eq!(aborted(&indexed(&ENTRIES, 100)), []);
+}
+
+#[test]
+fn test_collect_aborted_transactions() {
+    let log = indexed(&ENTRIES, 0);
+    for (from, to, expected) in [(0, 100, 0..4), (0, 32, 0..3), (0, 35, 0..4), (10, 35, 0..4), (11, 35, 1..4), (20, 41, 2..4)] {
+        let found = log.collect_aborted_transactions(Offset(from), Offset(to));
+        let ids: Vec<i64> = found.iter().map(|txn| txn.producer_id.get()).collect();
+        assert_eq!(ids, expected.collect::<Vec<i64>>(), "{from} {to}");
+    }
+}
+
+#[test]
+fn test_truncate() {
+    let mut log = indexed(&ENTRIES, 0);
+    for (target, left) in [(51, 4), (50, 3), (0, 0)] {
+        log.truncate_to(Offset(target), NOW).unwrap();
+        // What is cut cannot be made again: these transactions are in the index only.
+        assert_eq!(aborted(&log), ENTRIES[..left], "{target}");
+        assert_eq!(log.storage().read_all(TXN_INDEX_FILE).unwrap().unwrap(), encoded(&ENTRIES[..left]));
+    }
+}
+
+#[test]
+fn test_aborted_txn_serde() {
+    let entry = (983_493, 137, 299, 200);
+    let log = indexed(&[entry], 0);
+    assert_eq!(aborted(&log), [entry]);
+    assert_eq!(encoded(&[entry]).len(), cleanslate_log::log::TXN_INDEX_ENTRY_BYTES);
+}

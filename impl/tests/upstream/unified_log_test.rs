@@ -1,0 +1,7 @@
+//! Kafka's UnifiedLogTest of the storage module.
+
+mod offsets;
+mod producers;
+mod reads;
+mod retention;
+mod rolling;

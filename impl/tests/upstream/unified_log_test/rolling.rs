@@ -1,0 +1,83 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+//! Rolling.
+
+use bytes::Bytes;
+use cleanslate_log::log::{LogConfig, Recovery};
+use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
+use cleanslate_log::types::{LeaderEpoch, TimestampMs};
+
+use crate::upstream::support::{
+    Log, NOW, OUT_OF_ORDER, bases, lead, lead_as, new_log, per_segment, plain, produced, reopen_files, timed,
+};
+
+const HOUR_MS: i64 = 3_600_000;
+
+fn append_at(log: &mut Log, timestamp: TimestampMs, now: i64) -> usize {
+    let batch = timed(timestamp).build().unwrap();
+    lead_as(log, &batch, AppendOrigin::Client, TransactionVersion::Unknown, TimestampMs(now)).unwrap();
+    bases(log).len()
+}
+
+#[test]
+fn test_time_based_log_roll_during_append() {
+    let mut log = new_log(&LogConfig { segment_ms: HOUR_MS, timestamp_after_max_ms: i64::MAX, ..LogConfig::default() });
+    let mut now = NOW.get();
+    assert_eq!(bases(&log).len(), 1);
+    now += HOUR_MS + 1;
+    assert_eq!(append_at(&mut log, TimestampMs::NONE, now), 1);
+    // Without a timestamp the clock decides.
+    assert_eq!(append_at(&mut log, TimestampMs::NONE, now), 2);
+    for segments in [3, 4] {
+        now += HOUR_MS + 1;
+        assert_eq!(append_at(&mut log, TimestampMs::NONE, now), segments);
+    }
+    let timestamp = TimestampMs(now + HOUR_MS + 1);
+    assert_eq!(append_at(&mut log, timestamp, now), 4);
+    now += HOUR_MS + 1;
+    assert_eq!(append_at(&mut log, timestamp, now), 5);
+    // With one, that of the first record does.
+    now += HOUR_MS + 1;
+    assert_eq!(append_at(&mut log, timestamp, now), 5);
+    assert_eq!(append_at(&mut log, TimestampMs(now), now), 6);
+    now += HOUR_MS + 1;
+    let tv = TransactionVersion::Unknown;
+    log.append_as_leader(Bytes::new(), AppendOrigin::Client, LeaderEpoch(0), tv, TimestampMs(now)).unwrap();
+    assert_eq!(bases(&log).len(), 6);
+}
+
+#[test]
+fn test_size_based_log_roll() {
+    let mut log = new_log(&per_segment(10));
+    assert_eq!(bases(&log).len(), 1);
+    for _ in 0..11 {
+        lead(&mut log, plain(1)).unwrap();
+    }
+    assert_eq!(bases(&log).len(), 2);
+}
+
+#[test]
+fn test_roll_segment_that_already_exists() {
+    let mut log = new_log(&LogConfig { segment_ms: HOUR_MS, ..LogConfig::default() });
+    assert_eq!(bases(&log), [0]);
+    log.roll(NOW).unwrap();
+    assert_eq!(bases(&log), [0]);
+    assert_eq!(lead(&mut log, plain(1)), Ok((0, 0)));
+    log.roll(NOW).unwrap();
+    assert_eq!(bases(&log), [0, 1]);
+    // An index without room: the empty active segment is replaced.
+    log.close_clean().unwrap();
+    let config = LogConfig { segment_index_bytes: 0, ..log.config().clone() };
+    let mut log = reopen_files(log.storage().clone(), &config, Recovery::Clean, 1, 0);
+    assert_eq!(bases(&log), [0, 1]);
+    assert_eq!(lead(&mut log, plain(1)), Ok((1, 1)));
+    assert_eq!(bases(&log), [0, 1]);
+    let offsets: Vec<i64> = log.batches().unwrap().iter().map(|batch| batch.base_offset().get()).collect();
+    assert_eq!(offsets, [0, 1]);
+}
+
+#[test]
+fn test_non_sequential_append() {
+    let mut log = new_log(&LogConfig::default());
+    lead(&mut log, produced(1, 0, 0, 1)).unwrap();
+    assert_eq!(lead(&mut log, produced(1, 0, 2, 1)), Err(OUT_OF_ORDER));
+}

@@ -1,0 +1,162 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+//! Truncation, appends, offsets, deletion.
+
+use cleanslate_log::barrier::ReplicationPath;
+use cleanslate_log::log::{AppendError, LogConfig, Recovery};
+use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
+use cleanslate_log::storage::MemoryStorage;
+use cleanslate_log::types::{LeaderEpoch, Offset};
+
+use crate::upstream::support::{
+    Log, NOW, bases, follow, hw, later, lead, new_log, per_segment, placed, plain, reopen_files, start_at, timed,
+};
+
+#[test]
+fn test_truncate_to() {
+    let mut log = new_log(&per_segment(10));
+    let size_of = |log: &Log| (log.log_end_offset().get(), log.size_in_bytes());
+    let fill = |log: &mut Log| (0..10).for_each(|_| assert!(lead(log, plain(1)).is_ok()));
+    fill(&mut log);
+    let full = size_of(&log);
+    assert_eq!(full.0, 10);
+    for target in [10, 11] {
+        log.truncate_to(Offset(target), NOW).unwrap();
+        assert_eq!(size_of(&log), full);
+    }
+    log.truncate_to(Offset(5), NOW).unwrap();
+    assert_eq!(log.log_end_offset(), Offset(5));
+    log.truncate_to(Offset(0), NOW).unwrap();
+    assert_eq!(size_of(&log), (0, 0));
+    fill(&mut log);
+    assert_eq!(size_of(&log), full);
+    log.truncate_fully_and_start_at(Offset(1), NOW).unwrap();
+    assert_eq!(size_of(&log), (1, 0));
+    fill(&mut log);
+    assert_eq!(size_of(&log), (11, full.1));
+    log.truncate_to(Offset(0), NOW).unwrap();
+    assert_eq!(size_of(&log), (0, 0));
+}
+
+#[test]
+fn test_append_message_with_null_payload() {
+    let mut log = new_log(&LogConfig::default());
+    lead(&mut log, BatchBuilder::new(Offset(0)).timestamp(NOW).record(None, None)).unwrap();
+    let records = log.batches().unwrap()[0].records().unwrap();
+    assert_eq!((records[0].offset, &records[0].value), (Offset(0), &None));
+}
+
+#[test]
+fn test_append_with_no_timestamp() {
+    let mut log = new_log(&LogConfig::default());
+    let batch = BatchBuilder::new(Offset(0)).record(Some(b"key"), Some(b"value"));
+    assert_eq!(lead(&mut log, batch), Ok((0, 0)));
+}
+
+#[test]
+fn test_append_with_out_of_order_offsets_throws_exception() {
+    let mut log = new_log(&LogConfig::default());
+    let batches: Vec<RecordBatch> = [0, 1, 3, 2, 4].into_iter().map(|offset| placed(plain(1), offset, 0)).collect();
+    assert_eq!(follow(&mut log, &batches), Err("OffsetsOutOfOrderException"));
+}
+
+#[test]
+fn test_append_empty_log_below_log_start_offset_throws_exception() {
+    let mut log = new_log(&LogConfig::default());
+    log.truncate_fully_and_start_at(Offset(7), NOW).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(7), Offset(7)));
+    let batch = placed(plain(3), 4, 0).bytes().clone();
+    let path = ReplicationPath::IntraCluster;
+    let error = log.append_as_follower(batch, LeaderEpoch(0), path, NOW).unwrap_err();
+    let AppendError::UnexpectedAppendOffset { first_offset, last_offset, .. } = error else { panic!("{error}") };
+    assert_eq!((first_offset, last_offset), (Offset(4), Offset(6)));
+}
+
+#[test]
+fn test_load_partition_dir_with_no_segments_should_not_throw() {
+    let log = reopen_files(MemoryStorage::new(), &LogConfig::default(), Recovery::Unclean, 0, 0);
+    assert_eq!(bases(&log).len(), 1);
+}
+
+#[test]
+fn test_offset_snapshot() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1024, ..LogConfig::default() });
+    for _ in 0..5 {
+        lead(&mut log, plain(1)).unwrap();
+    }
+    let offsets = |log: &Log| {
+        let (end, high_watermark) = (log.log_end_offset(), log.high_watermark());
+        (log.log_start_offset().get(), end.get(), high_watermark.get(), log.last_stable_offset().get())
+    };
+    hw(&mut log, 2);
+    assert_eq!(offsets(&log), (0, 5, 2, 2));
+    hw(&mut log, 5);
+    assert_eq!(offsets(&log), (0, 5, 5, 5));
+}
+
+fn of_hundred() -> Log {
+    let mut log = new_log(&LogConfig::default());
+    (0..100).for_each(|_| assert!(lead(&mut log, plain(1)).is_ok()));
+    log
+}
+
+#[test]
+fn test_maybe_update_high_watermark_as_follower() {
+    let mut log = of_hundred();
+    for (offset, changes, high_watermark) in
+        [(99, true, 99), (99, false, 99), (100, true, 100), (100, false, 100), (101, false, 100), (100, false, 100)]
+    {
+        assert_eq!(log.maybe_update_high_watermark(Offset(offset)), changes, "{offset}");
+        assert_eq!(log.high_watermark(), Offset(high_watermark));
+    }
+}
+
+/// Old records, five in a segment.
+fn hundred(retention_ms: i64) -> Log {
+    let mut log = new_log(&LogConfig { retention_ms, ..per_segment(5) });
+    (0..100).for_each(|_| assert!(lead(&mut log, timed(later(-1000))).is_ok()));
+    log
+}
+
+#[test]
+fn test_segment_deletion_with_high_watermark_initialization() {
+    let mut log = hundred(999);
+    hw(&mut log, 25);
+    assert!(log.delete_old_segments(NOW).unwrap() > 0);
+    assert!(log.log_start_offset() <= Offset(25));
+    assert_eq!(log.log_start_offset(), Offset(25));
+}
+
+#[test]
+fn test_cannot_delete_segments_at_or_above_high_watermark() {
+    let mut log = hundred(999);
+    assert_eq!(log.delete_old_segments(NOW), Ok(0));
+    assert_eq!(bases(&log).len(), 20);
+    for high_watermark in 25..=30 {
+        hw(&mut log, high_watermark);
+        log.delete_old_segments(NOW).unwrap();
+        assert!(log.log_start_offset() <= Offset(high_watermark));
+        let bases = bases(&log);
+        assert_eq!(bases[0], log.log_start_offset().get());
+        assert!(bases[1..].iter().all(|next| *next > high_watermark));
+    }
+    assert_eq!(log.log_end_offset(), Offset(100));
+}
+
+#[test]
+fn test_cannot_increment_log_start_offset_past_high_watermark() {
+    let mut log = hundred(-1);
+    hw(&mut log, 25);
+    let error = log.maybe_increment_log_start_offset(Offset(26)).unwrap_err();
+    assert_eq!(error.kafka_class(), "OffsetOutOfRangeException");
+    start_at(&mut log, 25);
+}
+
+#[test]
+fn test_append_below_expected_offset_throws_exception() {
+    for compression in [Compression::None, Compression::Lz4] {
+        let mut log = new_log(&LogConfig::default());
+        lead(&mut log, plain(2)).unwrap();
+        let batch = placed(plain(2).compression(compression), 0, 0);
+        assert_eq!(follow(&mut log, &[batch]), Err("UnexpectedAppendOffsetException"));
+    }
+}
