@@ -148,8 +148,11 @@ pub struct Plan {
 
 /// Plans of so many actions, which shrink to fewer and simpler ones.
 pub fn plans(length: usize) -> impl Strategy<Value = Plan> {
-    (config(), vec(action(), length), any::<bool>())
-        .prop_map(|(config, actions, transplant_clean)| Plan { config, actions, transplant_clean })
+    (config(), vec(action(), length), any::<bool>()).prop_map(|(config, actions, transplant_clean)| Plan {
+        config,
+        actions,
+        transplant_clean,
+    })
 }
 
 fn config() -> impl Strategy<Value = Config> {

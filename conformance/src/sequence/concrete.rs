@@ -301,6 +301,18 @@ impl Concrete {
         }
     }
 
+    /// What a crash loses of a log's files.
+    fn damage(&self, which: Which, loss: Loss) -> (Vec<Cut>, Vec<String>) {
+        let bases: Vec<i64> = self.log(which).map(|log| log.segments().map(|(base, _)| base.get()).collect()).unwrap_or_default();
+        let (first, last) = (bases.first().copied().unwrap_or(0), bases.last().copied().unwrap_or(0));
+        match loss {
+            Loss::Nothing => (Vec::new(), Vec::new()),
+            Loss::Tail(bytes) => (vec![Cut { file: format!("{last:020}.log"), bytes: u64::from(bytes) }], Vec::new()),
+            Loss::Snapshots => (Vec::new(), vec!["*.snapshot".to_owned()]),
+            Loss::Index => (Vec::new(), vec![format!("*{first:020}.index")]),
+        }
+    }
+
     /// A stop and a start. `clean` is how the log is started after a clean stop; after a crash there is no choice.
     fn restart(&mut self, which: Which, clean: Option<bool>, loss: Loss, recovery: u8) {
         let log = name(which);
@@ -308,15 +320,6 @@ impl Concrete {
         let log_start = open.log_start_offset().get();
         let recovery_point = open.recovery_point().get().saturating_mul(i64::from(recovery)) / 255;
         let high_watermark = open.high_watermark().get();
-        let segments: Vec<i64> = open.segments().map(|(base, _)| base.get()).collect();
-        let (first, last) = (segments.first().copied().unwrap_or(0), segments.last().copied().unwrap_or(0));
-        let (mut cuts, mut lost) = (Vec::new(), Vec::new());
-        match loss {
-            Loss::Nothing => {}
-            Loss::Tail(bytes) => cuts.push(Cut { file: format!("{last:020}.log"), bytes: u64::from(bytes) }),
-            Loss::Snapshots => lost.push("*.snapshot".to_owned()),
-            Loss::Index => lost.push(format!("*{first:020}.index")),
-        }
         let reopen = |clean| Operation::Open { log: log.clone(), clean, recovery_point, log_start, now_ms: None };
         // What a running broker does by and by is done: what is lost otherwise is only repaired in part.
         let settle = Operation::RunTasks { log: log.clone() };
@@ -329,6 +332,7 @@ impl Concrete {
             self.ask(settle);
         }
         if crashes {
+            let (cuts, lost) = self.damage(which, loss);
             self.ask(Operation::Crash { log: log.clone(), cuts, lost });
             self.ask(reopen(false));
         }

@@ -88,11 +88,17 @@ impl<S: Storage> PartitionLog<S> {
         if from >= to { 0..0 } else { start.min(end)..end }
     }
 
+    /// Aborted transactions that matter for a range: those that end below the log start offset are no longer known
+    /// (Kafka: `LocalLog.collectAbortedTransactions`).
+    fn aborted_to_clean(&self, from: Offset, to: Offset) -> Vec<AbortedTxn> {
+        self.collect_from_segment(self.floor_segment(from).unwrap_or(0), self.log_start_offset, to)
+    }
+
     /// Kafka: `Cleaner.buildOffsetMap`.
     fn build_offset_map(&self, options: &CleanOptions, bound: Offset) -> Result<OffsetMap, LogError> {
         let mut map = OffsetMap { offsets: HashMap::new(), latest: Offset::UNKNOWN };
         let mut txns = CleanedTransactions::default();
-        txns.add_aborted(&self.collect_aborted_transactions(options.first_dirty, bound));
+        txns.add_aborted(&self.aborted_to_clean(options.first_dirty, bound));
         let dirty = self.segments_between(options.first_dirty, bound);
         for index in dirty.clone() {
             let Some(segment) = self.segments.get(index) else { break };
@@ -205,7 +211,7 @@ impl<S: Storage> PartitionLog<S> {
             let is_last = index.saturating_add(1) == first.saturating_add(group.len());
             let next_base = self.segments.get(index.saturating_add(1)).filter(|_| !is_last).map(|next| next.base_offset);
             let to = next_base.unwrap_or_else(|| segment.next_offset());
-            filter.txns.add_aborted(&self.collect_aborted_transactions(segment.base_offset, to));
+            filter.txns.add_aborted(&self.aborted_to_clean(segment.base_offset, to));
             self.for_each_batch(segment, 0, |batch| {
                 match filter.filter(batch)? {
                     Kept::Nothing => {}

@@ -185,7 +185,7 @@ impl<S: Storage> PartitionLog<S> {
         self.collect_from_segment(self.floor_segment(from).unwrap_or(0), from, to)
     }
 
-    fn collect_from_segment(&self, first: usize, from: Offset, to: Offset) -> Vec<AbortedTxn> {
+    pub(super) fn collect_from_segment(&self, first: usize, from: Offset, to: Offset) -> Vec<AbortedTxn> {
         let mut found = Vec::new();
         for aborted in self.segments.iter().skip(first).flat_map(|segment| &segment.aborted) {
             if aborted.last_offset >= from && aborted.first_offset < to {
