@@ -152,8 +152,7 @@ impl<S: Storage> PartitionLog<S> {
             Err(duplicate) => return Ok(duplicate_of(&duplicate)),
         };
         self.write(batches, &bytes)?;
-        let completed = pending.commit(&mut self.psm)?;
-        self.write_aborted(&completed)?;
+        let completed = self.commit(pending)?;
         self.psm.set_map_end_offset(self.log_end_offset);
         self.refresh_first_unstable_offset();
         Ok(AppendResult::appended(first_offset, last_offset, completed))
@@ -200,13 +199,18 @@ impl<S: Storage> PartitionLog<S> {
         Ok(())
     }
 
-    fn write_aborted(&mut self, completed: &[Completion]) -> Result<(), AppendError> {
-        for aborted in completed.iter().filter_map(AbortedTxn::from_completion) {
-            let Some(active) = self.segments.last_mut() else { break };
-            let written = active.append_aborted(&mut self.storage, aborted);
-            self.or_offline(written)?;
+    /// Producer state takes the batches in. An aborted transaction is over when it is in the index, not before.
+    fn commit(&mut self, pending: PendingAppend) -> Result<Vec<Completion>, AppendError> {
+        let Self { psm, segments, storage, .. } = self;
+        let committed =
+            pending.commit_with(psm, |completion| match (AbortedTxn::from_completion(completion), segments.last_mut()) {
+                (Some(aborted), Some(active)) => active.append_aborted(storage, aborted).map_err(AppendError::from),
+                _ => Ok(()),
+            });
+        if let Err(AppendError::Storage(error)) = &committed {
+            self.take_offline(error.clone());
         }
-        Ok(())
+        committed
     }
 
     /// Begins the verification of a producer's transaction, before its first batch is appended; returns the guard that

@@ -126,25 +126,43 @@ impl PendingAppend {
     ///
     /// # Errors
     /// When a transaction that ended is not known to be open. As in Kafka the entries are merged by then.
-    pub fn commit(mut self, live: &mut ProducerStateManager) -> Result<Vec<Completion>, ProducerStateError> {
+    pub fn commit(self, live: &mut ProducerStateManager) -> Result<Vec<Completion>, ProducerStateError> {
+        self.commit_with(live, |_| Ok(()))
+    }
+
+    /// As [`Self::commit`]; `note` is told of each transaction that ended before it counts as ended.
+    ///
+    /// # Errors
+    /// As [`Self::commit`], and those of `note`: then the transaction stays open, and so do those behind it.
+    pub fn commit_with<E: From<ProducerStateError>>(
+        mut self,
+        live: &mut ProducerStateManager,
+        mut note: impl FnMut(&Completion) -> Result<(), E>,
+    ) -> Result<Vec<Completion>, E> {
+        self.settled.iter().try_for_each(&mut note)?;
         if let Some(staged) = self.staged.take() {
             *live = staged;
         }
-        self.settle(live)?;
+        self.settle(live, note)?;
         Ok(self.settled)
     }
 
     /// Merges all entries first, then ends transactions in order: so a transaction that began later in the call counts
     /// for the last stable offset of one that ended earlier.
-    fn settle(&mut self, state: &mut ProducerStateManager) -> Result<(), ProducerStateError> {
+    fn settle<E: From<ProducerStateError>>(
+        &mut self,
+        state: &mut ProducerStateManager,
+        mut note: impl FnMut(&Completion) -> Result<(), E>,
+    ) -> Result<(), E> {
         let order = std::mem::take(&mut self.order);
         let mut infos: Vec<ProducerAppendInfo> = std::mem::take(&mut self.infos).into_values().collect();
         infos.sort_by_key(|info| order.position_if_computed(info.producer_id()));
         infos.into_iter().for_each(|info| state.update(info));
         for txn in std::mem::take(&mut self.completed) {
-            let last_stable_offset = state.last_stable_offset(&txn);
+            let completion = Completion { txn, last_stable_offset: state.last_stable_offset(&txn) };
+            note(&completion)?;
             state.complete_txn(&txn)?;
-            self.settled.push(Completion { txn, last_stable_offset });
+            self.settled.push(completion);
         }
         Ok(())
     }
@@ -156,7 +174,7 @@ impl PendingAppend {
         live: &ProducerStateManager,
     ) -> Result<&mut ProducerStateManager, ProducerStateError> {
         let mut staged = self.staged.take().unwrap_or_else(|| live.clone());
-        self.settle(&mut staged)?;
+        self.settle(&mut staged, |_| Ok::<(), ProducerStateError>(()))?;
         Ok(self.staged.insert(staged))
     }
 

@@ -2,13 +2,13 @@
 //! A storage that cannot write one kind of file.
 
 use bytes::Bytes;
-use cleanslate_log::log::{LogConfig, PartitionLog};
+use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::RecordBatch;
 use cleanslate_log::storage::{MemoryStorage, Operation, Storage, StorageError};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
-use crate::upstream::support::{NOW, plain};
+use crate::upstream::support::{NOW, end_txn, plain, produced};
 
 #[derive(Debug)]
 struct Failing {
@@ -72,4 +72,22 @@ fn test_recovery_point_not_incremented_on_producer_state_snapshot_flush_failure(
     assert_eq!(log.recovery_point(), Offset(0));
     assert_eq!(log.roll(NOW).unwrap_err().kafka_class(), "KafkaStorageException");
     assert_eq!(log.recovery_point(), Offset(0));
+}
+
+#[test]
+fn test_append_to_transaction_index_failure() {
+    let mut log = failing(".txnindex");
+    append(&mut log, &produced(1, 0, 0, 10).transactional(true).build().unwrap(), AppendOrigin::Client).unwrap();
+    for _ in 0..2 {
+        let aborted = append(&mut log, &end_txn(1, 0, false, 1), AppendOrigin::Coordinator);
+        assert_eq!(aborted, Err("KafkaStorageException"));
+    }
+    assert_eq!((log.log_end_offset(), log.last_stable_offset()), (Offset(11), Offset(0)));
+    log.update_high_watermark(Offset(12));
+    assert_eq!(log.last_stable_offset(), Offset(0));
+    let storage = log.into_storage().inner;
+    let (mut log, _) = PartitionLog::open(storage, LogConfig::default(), Recovery::Unclean, NOW).unwrap();
+    log.update_high_watermark(Offset(12));
+    assert_eq!((log.log_end_offset(), log.first_unstable_offset()), (Offset(11), None));
+    assert_eq!(log.collect_aborted_transactions(Offset(0), Offset(100)).len(), 1);
 }
