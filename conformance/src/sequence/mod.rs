@@ -7,7 +7,7 @@
 //! * [`concrete`]: actions become requests, with the help of the state that they meet.
 //! * [`compare`]: runs requests on both sides.
 //! * [`random`]: random sequences, shrunk when they show a difference.
-//! * [`file`]: sequences as files.
+//! * [`mod@file`]: sequences as files.
 
 pub mod action;
 pub mod compare;

@@ -16,6 +16,8 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 final class Moved {
     private static final Method DROP_HANDLES = method(UnifiedLog.class, "closeQuietly", "closeHandlers");
+    /** Since 4.4 a clean stop is in two steps; before, the second did the work of both, and a getter stands for the first. */
+    private static final Method BEFORE_CLOSE = method(UnifiedLog.class, "prepareActiveSegmentForClose", "logEndOffset");
     private static final Field ONGOING = field("ongoingTxns");
     private static final Field UNREPLICATED = field("unreplicatedTxns");
     private static final Field VERIFICATION = field("verificationStates");
@@ -28,6 +30,12 @@ final class Moved {
     /** Gives up the files of a log as a dying process does: nothing is written. */
     static void dropHandles(UnifiedLog log) {
         invoke(DROP_HANDLES, log);
+    }
+
+    /** A clean stop: indexes are cut to their size, the snapshot is written, files are closed. */
+    static void close(UnifiedLog log) {
+        invoke(BEFORE_CLOSE, log);
+        log.close();
     }
 
     static Map<?, ?> ongoingTransactions(ProducerStateManager producers) {

@@ -65,7 +65,7 @@ final class Replica {
         tasks.runAll();
         log = null;
         try {
-            closing.close();
+            Moved.close(closing);
         } finally {
             closing.removeLogMetrics();
         }
