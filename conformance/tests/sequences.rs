@@ -1,6 +1,6 @@
 //! What the random sequences of log operations reach, and that stored ones can be read. No other implementation is needed for this.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
 
 use std::collections::BTreeMap;
 
@@ -152,7 +152,13 @@ fn an_adapter_that_is_none_ends_the_run_with_one_line() {
 
 #[test]
 fn arguments_that_do_not_fit_are_refused() {
-    for args in [&["--adapter", "false", "--target", "kafka"][..], &["--kafka-version", "4.4.0", "--kafka-jars", "x"]] {
+    let wrong: [&[&str]; 4] = [
+        &["--adapter", "false", "--target", "kafka"],
+        &["--kafka-version", "4.4.0", "--kafka-jars", "x"],
+        &["--kafka-version", "4.4.0"],
+        &["--target", "kafka", "--traces", "x"],
+    ];
+    for args in wrong {
         let (code, _, stderr) = conform(args);
         assert_eq!((code, stderr.lines().count()), (Some(2), 1), "{stderr}");
     }

@@ -10,7 +10,5 @@ mod files;
 mod loads;
 #[path = "corpus/manifest.rs"]
 mod manifest;
-#[path = "corpus/sha256.rs"]
-mod sha256;
 #[path = "corpus/sidecars.rs"]
 mod sidecars;

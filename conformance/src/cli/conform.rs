@@ -15,7 +15,14 @@ use crate::target::in_process::InProcess;
 /// [`CliError`] for unknown bounds and unreadable traces.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     if args.adapter.is_some() || matches!(args.target, ConformTargetArg::Kafka) {
+        if args.traces.is_some() {
+            return Err(CliError::Usage("--traces: trace files are run on the target impl only".to_owned()));
+        }
         return super::sequences::run(args);
+    }
+    if args.sequences.is_some() || args.kafka_version.is_some() || !args.kafka_jars.is_empty() {
+        let what = "--sequences, --kafka-version and --kafka-jars";
+        return Err(CliError::Usage(format!("{what} need --target kafka or --adapter")));
     }
     let mut conformance = Conformance::default();
     match &args.traces {

@@ -29,11 +29,13 @@ pub(super) enum Kept {
 }
 
 impl CleanFilter<'_> {
+    /// What is left of a batch, which begins at this byte of its segment.
+    ///
     /// # Errors
     /// When the batch cannot be read or built anew.
-    pub(super) fn filter(&mut self, batch: &RecordBatch) -> Result<Kept, LogError> {
+    pub(super) fn filter(&mut self, batch: &RecordBatch, position: u64) -> Result<Kept, LogError> {
         let can_discard = if batch.is_control() {
-            self.txns.on_control_batch(batch, Some(&mut self.aborted))?
+            self.txns.on_control_batch(batch, position, Some(&mut self.aborted))?
         } else {
             self.txns.on_data_batch(batch)
         };
@@ -43,7 +45,7 @@ impl CleanFilter<'_> {
         if discards_records && !keeps_header {
             return Ok(Kept::Nothing);
         }
-        let all = batch.records().map_err(|source| LogError::CorruptRecord { position: 0, source })?;
+        let all = batch.records().map_err(|source| LogError::CorruptRecord { position, source })?;
         let count = all.len();
         let kept: Vec<Record> = all.into_iter().filter(|record| !discards_records && self.keeps(batch, record)).collect();
         if kept.is_empty() {

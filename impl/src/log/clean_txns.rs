@@ -32,13 +32,19 @@ impl CleanedTransactions {
     }
 
     /// Whether a control batch may go. An ABORT marker stays as long as a batch of its transaction was seen, and is then
-    /// noted in `index`; a COMMIT marker likewise. An emptied one may go. Any other stays for ever.
+    /// noted in `index`; a COMMIT marker likewise. An emptied one may go. Any other stays for ever. `position` is the byte of
+    /// the segment where the batch begins.
     ///
     /// # Errors
     /// When the key of its first record is none.
-    pub(super) fn on_control_batch(&mut self, batch: &RecordBatch, index: Option<&mut Vec<AbortedTxn>>) -> Result<bool, LogError> {
+    pub(super) fn on_control_batch(
+        &mut self,
+        batch: &RecordBatch,
+        position: u64,
+        index: Option<&mut Vec<AbortedTxn>>,
+    ) -> Result<bool, LogError> {
         self.advance_to(batch.last_offset());
-        let control_type = batch.control_type().map_err(|source| LogError::CorruptRecord { position: 0, source })?;
+        let control_type = batch.control_type().map_err(|source| LogError::CorruptRecord { position, source })?;
         Ok(match control_type {
             None => true,
             Some(ControlRecordType::Abort) => match self.aborted.remove(&batch.producer_id()) {

@@ -122,11 +122,11 @@ impl<S: Storage> PartitionLog<S> {
         options: &CleanOptions,
     ) -> Result<bool, LogError> {
         let from = segment.offset_index.lookup(options.first_dirty);
-        self.for_each_batch(segment, from, |batch| {
+        self.for_each_batch(segment, from, |batch, position| {
             if batch.is_control() {
-                txns.on_control_batch(batch, None)?;
+                txns.on_control_batch(batch, position, None)?;
             } else if !txns.on_data_batch(batch) {
-                for record in batch.records().map_err(|source| LogError::CorruptRecord { position: from, source })? {
+                for record in batch.records().map_err(|source| LogError::CorruptRecord { position, source })? {
                     let Some(key) = record.key.filter(|_| record.offset >= options.first_dirty) else { continue };
                     if map.offsets.len() >= options.max_keys {
                         return Ok(true);
@@ -141,19 +141,19 @@ impl<S: Storage> PartitionLog<S> {
         })
     }
 
-    /// Reads batches until one says that it is enough; tells whether one did.
+    /// Reads batches, each with its position in bytes, until one says that it is enough; tells whether one did.
     fn for_each_batch(
         &self,
         segment: &Segment,
         from: u64,
-        mut each: impl FnMut(&RecordBatch) -> Result<bool, LogError>,
+        mut each: impl FnMut(&RecordBatch, u64) -> Result<bool, LogError>,
     ) -> Result<bool, LogError> {
         let name = segment.name(SegmentFile::Log);
         let mut scanner = Scanner::new(&self.storage, &name, from)?;
         loop {
             let position = scanner.position();
             let Some(batch) = scanner.next_v2().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
-            if each(&batch)? {
+            if each(&batch, position)? {
                 return Ok(true);
             }
         }
@@ -212,8 +212,8 @@ impl<S: Storage> PartitionLog<S> {
             let next_base = self.segments.get(index.saturating_add(1)).filter(|_| !is_last).map(|next| next.base_offset);
             let to = next_base.unwrap_or_else(|| segment.next_offset());
             filter.txns.add_aborted(&self.aborted_to_clean(segment.base_offset, to));
-            self.for_each_batch(segment, 0, |batch| {
-                match filter.filter(batch)? {
+            self.for_each_batch(segment, 0, |batch, position| {
+                match filter.filter(batch, position)? {
                     Kept::Nothing => {}
                     Kept::Batch(batch) => {
                         kept.extend_from_slice(batch.bytes());

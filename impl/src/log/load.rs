@@ -36,8 +36,8 @@ impl<S: Storage> PartitionLog<S> {
         log.log_start_offset = options.log_start_offset;
         finish_replacements(&mut log.storage)?;
         let mut report = RecoveryReport::default();
-        let unreadable = log.load_segments(&mut report, now)?;
-        log.recover_log(options, unreadable, &mut report, now)?;
+        log.load_segments(options, &mut report, now)?;
+        log.recover_log(options, &mut report, now)?;
         if let Some(active) = log.segments.last_mut() {
             active.touch_indexes(&mut log.storage)?;
         }
@@ -62,14 +62,18 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Loads the segments in order. One whose index is gone, or whose transaction index is damaged, is recovered, whatever
-    /// the stop was. Returns what is wrong with the first segment that cannot be read to its end, and which one that is.
-    fn load_segments(&mut self, report: &mut RecoveryReport, now: TimestampMs) -> Result<Option<(usize, LogError)>, LogError> {
+    /// the stop was. The batches of a segment that [`Self::recover_log`] is going to check are not looked for.
+    fn load_segments(&mut self, options: OpenOptions, report: &mut RecoveryReport, now: TimestampMs) -> Result<(), LogError> {
         let names = self.storage.names()?;
         let mut files: BTreeMap<Offset, Vec<SegmentFile>> = BTreeMap::new();
         for (base, file) in names.iter().filter_map(|name| SegmentFile::parse(name)) {
             files.entry(base).or_default().push(file);
         }
-        let mut unreadable = None;
+        let holds_recovery_point = files.keys().rev().find(|base| **base <= options.recovery_point);
+        let first_unflushed = match options.recovery {
+            Recovery::Clean => None,
+            Recovery::Unclean => Some(holds_recovery_point.or_else(|| files.keys().next()).copied().unwrap_or_default()),
+        };
         for (base, kinds) in files {
             if !kinds.contains(&SegmentFile::Log) {
                 kinds.iter().try_for_each(|file| self.storage.remove(&file.name(base)))?;
@@ -84,33 +88,21 @@ impl<S: Storage> PartitionLog<S> {
             let is_damaged = segment.aborted.iter().any(|aborted| aborted.last_offset < base);
             if !segment.has_offset_index || is_damaged {
                 segment = self.recover_segment(segment, None, report, now)?.0;
-            } else {
+            } else if first_unflushed.is_none_or(|first| base < first) {
                 let expected = self.segments.last().map_or(Offset(0), Segment::next_offset);
-                let scanned = scan(&self.storage, &mut segment, expected);
-                let index = self.segments.len();
-                unreadable = unreadable.or(scanned.err().map(|error| (index, error)));
+                scan(&self.storage, &mut segment, expected)?;
             }
             self.segments.push(segment);
         }
-        Ok(unreadable)
+        Ok(())
     }
 
     /// Recovers what may not be durable, and finds the log end offset (Kafka: `LogLoader.recoverLog`).
-    fn recover_log(
-        &mut self,
-        options: OpenOptions,
-        unreadable: Option<(usize, LogError)>,
-        report: &mut RecoveryReport,
-        now: TimestampMs,
-    ) -> Result<(), LogError> {
+    fn recover_log(&mut self, options: OpenOptions, report: &mut RecoveryReport, now: TimestampMs) -> Result<(), LogError> {
         let trusted = match options.recovery {
             Recovery::Clean => self.segments.len(),
             Recovery::Unclean => self.floor_segment(options.recovery_point).unwrap_or(0),
         };
-        match unreadable {
-            Some((index, error)) if index < trusted => return Err(error),
-            _ => {}
-        }
         if options.recovery == Recovery::Unclean {
             self.recover_segments_from(trusted, report, now)?;
         }

@@ -82,7 +82,7 @@ impl<S: Storage> PartitionLog<S> {
         for segment in self.segments.iter_mut().skip(first).take_while(|segment| segment.base_offset < offset) {
             segment.flush(&mut self.storage)?;
         }
-        self.recovery_point = offset.min(self.log_end_offset.max(offset));
+        self.recovery_point = offset;
         Ok(())
     }
 

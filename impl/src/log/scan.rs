@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::record::{
-    AnyBatch, DecodeError, LOG_OVERHEAD_BYTES, LegacyBatch, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH, RecordBatch,
-};
+use crate::record::{AnyBatch, DecodeError, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MIN_BATCH_LENGTH, RecordBatch};
 use crate::storage::{Storage, StorageError};
 
 /// Fewer bytes than this at the end of a file are no batch, whatever they are.
@@ -74,13 +72,7 @@ impl<'a, S: Storage> Scanner<'a, S> {
             return Ok(None);
         }
         let bytes = self.bytes(size)?;
-        // Kafka takes whatever is below 2 for a batch of the old formats.
-        let is_legacy = bytes.get(MAGIC_POSITION).is_some_and(|magic| magic.cast_signed() < MAGIC_V2);
-        let batch = if is_legacy {
-            AnyBatch::Legacy(LegacyBatch::decode(&bytes, 0)?.0)
-        } else {
-            AnyBatch::V2(RecordBatch::decode(&bytes, 0)?.0)
-        };
+        let (batch, _) = AnyBatch::decode(&bytes, 0)?;
         self.position = self.position.saturating_add(batch.size_in_bytes() as u64);
         Ok(Some(batch))
     }

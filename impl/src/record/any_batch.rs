@@ -7,7 +7,7 @@ use super::compression::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use super::error::DecodeError;
 use super::header::{MAGIC_POSITION, MAGIC_V2};
 use super::legacy::{LegacyBatch, LegacyRecord};
-use super::reader::{Frame, frame_at};
+use super::reader::{Frames, size_at};
 use super::record_body::Record;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
@@ -21,6 +21,23 @@ pub enum AnyBatch {
 }
 
 impl AnyBatch {
+    /// Reads the batch that begins at byte `at` of a buffer; returns it and the position behind it.
+    ///
+    /// # Errors
+    /// When the buffer does not hold the whole batch, the size is too small, or the magic is none that there is.
+    pub fn decode(buf: &Bytes, at: usize) -> Result<(Self, usize), DecodeError> {
+        Self::decode_sized(buf, at, size_at(buf, at)?)
+    }
+
+    fn decode_sized(buf: &Bytes, at: usize, size: usize) -> Result<(Self, usize), DecodeError> {
+        let magic = buf.get(at.saturating_add(MAGIC_POSITION)).map(|byte| byte.cast_signed());
+        if magic == Some(MAGIC_V2) {
+            RecordBatch::decode_sized(buf, at, size).map(|(batch, next)| (Self::V2(batch), next))
+        } else {
+            LegacyBatch::decode_sized(buf, at, size).map(|(batch, next)| (Self::Legacy(batch), next))
+        }
+    }
+
     /// 0, 1 or 2.
     #[must_use]
     pub fn magic(&self) -> i8 {
@@ -127,32 +144,20 @@ impl AnyBatch {
 /// after an error.
 #[derive(Clone, Debug)]
 pub struct AnyBatchReader {
-    buf: Bytes,
-    position: usize,
-    failed: bool,
+    frames: Frames,
 }
 
 impl AnyBatchReader {
     /// Reads from the beginning of the buffer.
     #[must_use]
     pub fn new(buf: Bytes) -> Self {
-        Self { buf, position: 0, failed: false }
+        Self { frames: Frames::new(buf) }
     }
 
     /// Byte position in the buffer where the next batch begins, or where reading ended.
     #[must_use]
     pub fn position(&self) -> usize {
-        self.position
-    }
-
-    fn read(&self, size: usize) -> Result<(AnyBatch, usize), DecodeError> {
-        let at = self.position;
-        let magic = self.buf.get(at.saturating_add(MAGIC_POSITION)).map(|byte| byte.cast_signed());
-        if magic == Some(MAGIC_V2) {
-            RecordBatch::decode_sized(&self.buf, at, size).map(|(batch, next)| (AnyBatch::V2(batch), next))
-        } else {
-            LegacyBatch::decode_sized(&self.buf, at, size).map(|(batch, next)| (AnyBatch::Legacy(batch), next))
-        }
+        self.frames.position
     }
 }
 
@@ -160,24 +165,7 @@ impl Iterator for AnyBatchReader {
     type Item = Result<AnyBatch, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let result = match frame_at(&self.buf, self.position) {
-            Ok(Frame::Partial { .. }) => return None,
-            Ok(Frame::Complete { size }) => self.read(size),
-            Err(error) => Err(error),
-        };
-        match result {
-            Ok((batch, next)) => {
-                self.position = next;
-                Some(Ok(batch))
-            }
-            Err(error) => {
-                self.failed = true;
-                Some(Err(error))
-            }
-        }
+        self.frames.next_with(AnyBatch::decode_sized)
     }
 }
 

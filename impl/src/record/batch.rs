@@ -9,7 +9,7 @@ use super::error::DecodeError;
 use super::header::{
     ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES, RECORD_COUNT_POSITION, TimestampType,
 };
-use super::reader::{Frame, frame_at};
+use super::reader::size_at;
 use super::record_body::{RawRecord, Record};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -29,14 +29,7 @@ impl RecordBatch {
     /// # Errors
     /// When the buffer does not hold the whole batch, the size is too small, or the magic is not 2.
     pub fn decode(buf: &Bytes, at: usize) -> Result<(Self, usize), DecodeError> {
-        match frame_at(buf, at)? {
-            Frame::Complete { size } => Self::decode_sized(buf, at, size),
-            Frame::Partial { needed } => {
-                let position = at.min(buf.len());
-                let available = buf.len() - position;
-                Err(DecodeError::UnexpectedEnd { position, what: "batch", needed, available })
-            }
-        }
+        Self::decode_sized(buf, at, size_at(buf, at)?)
     }
 
     /// Reads the batch of `size` bytes that begins at byte `at`.

@@ -8,7 +8,7 @@ use super::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, DescriptorChecksum, dec
 use super::cursor::Cursor;
 use super::error::DecodeError;
 use super::header::{Attributes, Compression, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MIN_BATCH_LENGTH, TimestampType};
-use super::reader::{Frame, frame_at};
+use super::reader::size_at;
 use super::record_body::Record;
 use crate::types::{Offset, TimestampMs};
 
@@ -81,14 +81,7 @@ impl LegacyBatch {
     /// # Errors
     /// When the buffer does not hold the whole entry, the size is too small, or the magic is neither 0 nor 1.
     pub fn decode(buf: &Bytes, at: usize) -> Result<(Self, usize), DecodeError> {
-        match frame_at(buf, at)? {
-            Frame::Complete { size } => Self::decode_sized(buf, at, size),
-            Frame::Partial { needed } => {
-                let position = at.min(buf.len());
-                let available = buf.len() - position;
-                Err(DecodeError::UnexpectedEnd { position, what: "batch", needed, available })
-            }
-        }
+        Self::decode_sized(buf, at, size_at(buf, at)?)
     }
 
     /// Reads the entry of `size` bytes that begins at byte `at`.

@@ -13,22 +13,20 @@ use super::header::{LOG_OVERHEAD_BYTES, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENG
 /// middle of a batch. An error ends the iteration too, because nothing tells where a next batch would begin.
 #[derive(Clone, Debug)]
 pub struct BatchReader {
-    buf: Bytes,
-    position: usize,
-    failed: bool,
+    frames: Frames,
 }
 
 impl BatchReader {
     /// Reads from the beginning of the buffer.
     #[must_use]
     pub fn new(buf: Bytes) -> Self {
-        Self { buf, position: 0, failed: false }
+        Self { frames: Frames::new(buf) }
     }
 
     /// Byte position in the buffer where the next batch begins, or where reading ended.
     #[must_use]
     pub fn position(&self) -> usize {
-        self.position
+        self.frames.position
     }
 }
 
@@ -36,31 +34,67 @@ impl Iterator for BatchReader {
     type Item = Result<RecordBatch, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let result = match frame_at(&self.buf, self.position) {
-            Ok(Frame::Partial { .. }) => return None,
-            Ok(Frame::Complete { size }) => RecordBatch::decode_sized(&self.buf, self.position, size),
-            Err(error) => Err(error),
-        };
-        match result {
-            Ok((batch, next)) => {
-                self.position = next;
-                Some(Ok(batch))
-            }
-            Err(error) => {
-                self.failed = true;
-                Some(Err(error))
-            }
-        }
+        self.frames.next_with(RecordBatch::decode_sized)
     }
 }
 
 impl std::iter::FusedIterator for BatchReader {}
 
+/// The batches of a buffer by their sizes alone.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    buf: Bytes,
+    pub(super) position: usize,
+    failed: bool,
+}
+
+impl Frames {
+    pub(super) fn new(buf: Bytes) -> Self {
+        Self { buf, position: 0, failed: false }
+    }
+
+    /// The next whole batch, read by a function of the buffer, a position and a size that also tells the position behind it.
+    pub(super) fn next_with<T>(
+        &mut self,
+        read: impl FnOnce(&Bytes, usize, usize) -> Result<(T, usize), DecodeError>,
+    ) -> Option<Result<T, DecodeError>> {
+        if self.failed {
+            return None;
+        }
+        let result = match frame_at(&self.buf, self.position) {
+            Ok(Frame::Partial { .. }) => return None,
+            Ok(Frame::Complete { size }) => read(&self.buf, self.position, size),
+            Err(error) => Err(error),
+        };
+        Some(match result {
+            Ok((batch, next)) => {
+                self.position = next;
+                Ok(batch)
+            }
+            Err(error) => {
+                self.failed = true;
+                Err(error)
+            }
+        })
+    }
+}
+
+/// The size of the batch that begins at byte `at`.
+///
+/// # Errors
+/// As [`frame_at`]; and when the buffer holds the batch in part only.
+pub(super) fn size_at(buf: &Bytes, at: usize) -> Result<usize, DecodeError> {
+    match frame_at(buf, at)? {
+        Frame::Complete { size } => Ok(size),
+        Frame::Partial { needed } => {
+            let position = at.min(buf.len());
+            Err(DecodeError::UnexpectedEnd { position, what: "batch", needed, available: buf.len() - position })
+        }
+    }
+}
+
 /// What a buffer holds at some position.
-pub(super) enum Frame {
+enum Frame {
     /// A whole batch of `size` bytes.
     Complete { size: usize },
     /// The beginning of a batch, of which at least `needed` bytes should be there.
@@ -72,7 +106,7 @@ pub(super) enum Frame {
 /// # Errors
 /// When the size or the magic is none that a batch can have. The order of the checks is Kafka's: a size is judged once
 /// 12 bytes are there, a magic once 17 are.
-pub(super) fn frame_at(buf: &Bytes, at: usize) -> Result<Frame, DecodeError> {
+fn frame_at(buf: &Bytes, at: usize) -> Result<Frame, DecodeError> {
     let mut cursor = Cursor::starting_at(buf, at);
     let available = cursor.remaining();
     if available < LOG_OVERHEAD_BYTES {

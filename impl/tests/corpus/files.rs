@@ -1,12 +1,12 @@
 //! Every directory is opened and closed as Kafka did it, and has the same files afterwards.
 
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
 use cleanslate_log::storage::Storage;
 
 use super::loads::{Difference, open};
 use super::manifest::{Load, Manifest};
-use super::sha256::hex_digest;
 
 /// All differences that there are: directory, mode, file. What does not open is left to [`super::loads`].
 const KNOWN: &[Difference<'_>] = &[];
@@ -44,7 +44,7 @@ fn names(storage: &impl Storage, load: &Load) -> BTreeSet<String> {
 fn is_same(storage: &impl Storage, name: &str, load: &Load) -> bool {
     let here = storage.read_all(name).unwrap();
     match (here, load.files_after.get(name)) {
-        (Some(here), Some(expected)) => hex_digest(&here) == *expected,
+        (Some(here), Some(expected)) => format!("{:x}", Sha256::digest(&here)) == *expected,
         (here, expected) => here.is_none() && expected.is_none(),
     }
 }
