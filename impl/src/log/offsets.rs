@@ -10,7 +10,8 @@ impl<S: Storage> PartitionLog<S> {
     /// (Kafka: `updateHighWatermark`).
     pub fn update_high_watermark(&mut self, offset: Offset) -> Offset {
         let clamped = offset.max(self.log_start_offset).min(self.log_end_offset);
-        self.set_high_watermark(clamped, clamped == self.log_end_offset)
+        // The log end is a known place, but not if it is the log start too and that was what raised the offset.
+        self.set_high_watermark(clamped, offset >= clamped && clamped == self.log_end_offset)
     }
 
     fn set_high_watermark(&mut self, offset: Offset, located: bool) -> Offset {

@@ -184,11 +184,12 @@ impl<S: Storage> PartitionLog<S> {
     fn delete_while(
         &mut self,
         now: TimestampMs,
-        mut chosen: impl FnMut(&Segment, Option<Offset>) -> bool,
+        mut chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool,
     ) -> Result<usize, LogError> {
         let mut count = 0;
-        for (index, segment) in self.segments.iter().enumerate() {
+        for index in 0..self.segments.len() {
             let next = self.segments.get(index.saturating_add(1)).map(|next| next.base_offset);
+            let Some(segment) = self.segments.get_mut(index) else { break };
             let is_last_and_empty = next.is_none() && segment.file_bytes == 0;
             let replicated = self.high_watermark >= next.unwrap_or(self.log_end_offset);
             if !replicated || is_last_and_empty || !chosen(segment, next) {

@@ -127,6 +127,11 @@ impl Segment {
         self.largest.unwrap_or_else(|| self.time_index.last_entry())
     }
 
+    /// As [`Self::largest_timestamp`], and remembers it: from then on a truncation looks among the batches, too.
+    pub(super) fn look_up_largest_timestamp(&mut self) -> TimeIndexEntry {
+        *self.largest.insert(self.largest_timestamp())
+    }
+
     /// What the time index says, unless a batch behind its last entry says more.
     fn find_largest_timestamp(&self) -> TimeIndexEntry {
         let last = self.time_index.last_entry();
@@ -238,7 +243,8 @@ impl Segment {
     /// Notes the largest timestamp so far, if that is news.
     pub(super) fn add_time_index_entry(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
         self.touch_indexes(storage)?;
-        if let Some(bytes) = self.time_index.maybe_append(self.largest_timestamp()) {
+        let largest = self.look_up_largest_timestamp();
+        if let Some(bytes) = self.time_index.maybe_append(largest) {
             storage.append(&self.name(SegmentFile::TimeIndex), &bytes)?;
         }
         Ok(())
