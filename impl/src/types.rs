@@ -61,6 +61,14 @@ newtype! {
     CoordinatorEpoch(i32)
 }
 newtype! {
+    /// The number of a partition of its topic, from 0.
+    PartitionId(i32)
+}
+newtype! {
+    /// The registration of a broker that KIP-966 tells apart; -1 means none.
+    BrokerEpoch(i64)
+}
+newtype! {
     /// Milliseconds since 1970-01-01 UTC; -1 means none.
     TimestampMs(i64)
 }

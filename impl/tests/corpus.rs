@@ -8,6 +8,8 @@ mod batches;
 mod files;
 #[path = "corpus/loads.rs"]
 mod loads;
+#[path = "corpus/log_dir.rs"]
+mod log_dir;
 #[path = "corpus/manifest.rs"]
 mod manifest;
 #[path = "corpus/sidecars.rs"]

@@ -47,7 +47,7 @@ pub enum StorageError {
         /// The file.
         name: String,
     },
-    /// A file name may hold letters, digits, `.`, `-` and `_`, and not begin with a dot.
+    /// A file name may hold letters, digits, `.`, `-` and `_`, and begin with a dot only in front of a letter.
     #[error("file name {name:?} is not allowed")]
     InvalidName {
         /// The name, cut to the longest one that is allowed.

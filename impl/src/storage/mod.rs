@@ -89,13 +89,13 @@ pub trait Storage: Debug {
     }
 }
 
-/// Letters, digits, `.`, `-` and `_`, not beginning with a dot, not ending in the suffix of an unfinished replacement,
-/// and not too long: the same names for all storages.
+/// Letters, digits, `.`, `-` and `_`; a dot at the beginning only in front of a letter; not ending in the suffix of an
+/// unfinished replacement, and not too long: the same names for all storages.
 fn check_name(name: &str) -> Result<(), StorageError> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     let ok = !name.is_empty()
         && name.len() <= MAX_NAME_BYTES
-        && !name.starts_with('.')
+        && name.strip_prefix('.').is_none_or(|rest| rest.starts_with(|char: char| char.is_ascii_alphabetic()))
         && !name.ends_with(file::TMP_SUFFIX)
         && name.bytes().all(allowed);
     if ok { Ok(()) } else { Err(StorageError::InvalidName { name: name.chars().take(MAX_NAME_BYTES).collect() }) }

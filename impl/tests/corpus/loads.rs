@@ -54,15 +54,25 @@ fn differing(case: &Case, directory: &Directory, load: &Load) -> Vec<&'static st
 
 /// Opens the directory and lets everything in it be replicated.
 pub(crate) fn open(case: &Case, directory: &Directory, load: &Load) -> Result<PartitionLog<MemoryStorage>, LogError> {
-    let mut storage = MemoryStorage::new();
-    for (name, bytes) in directory.files() {
-        storage.replace(&name, &bytes).unwrap();
-    }
     let options = OpenOptions {
         recovery: if load.mode == "clean" { Recovery::Clean } else { Recovery::Unclean },
         recovery_point: Offset(load.recovery_point),
         log_start_offset: Offset(load.log_start_offset_checkpoint),
     };
+    open_with(case, directory, load, options)
+}
+
+/// As [`open`], but in another way.
+pub(crate) fn open_with(
+    case: &Case,
+    directory: &Directory,
+    load: &Load,
+    options: OpenOptions,
+) -> Result<PartitionLog<MemoryStorage>, LogError> {
+    let mut storage = MemoryStorage::new();
+    for (name, bytes) in directory.files() {
+        storage.replace(&name, &bytes).unwrap();
+    }
     let (mut log, _) = PartitionLog::open(storage, config(case), options, TimestampMs(load.clock_ms))?;
     log.update_high_watermark(log.log_end_offset());
     Ok(log)
@@ -86,7 +96,7 @@ fn config(case: &Case) -> LogConfig {
     config
 }
 
-fn state_of(log: PartitionLog<MemoryStorage>) -> State {
+pub(crate) fn state_of(log: PartitionLog<MemoryStorage>) -> State {
     let producers = log.producer_state();
     State {
         log_start_offset: log.log_start_offset().get(),
@@ -101,7 +111,7 @@ fn state_of(log: PartitionLog<MemoryStorage>) -> State {
 }
 
 /// The names of the fields that differ, each with both values.
-fn differing_fields(found: &State, expected: &State) -> Vec<(&'static str, String)> {
+pub(crate) fn differing_fields(found: &State, expected: &State) -> Vec<(&'static str, String)> {
     let transactions = |state: &State| -> Vec<_> { state.aborted.iter().map(|&(id, first, last, _)| (id, first, last)).collect() };
     let last_stable = |state: &State| -> Vec<i64> { state.aborted.iter().map(|&(.., lso): &Aborted| lso).collect() };
     let producers = |state: &State| {

@@ -120,6 +120,11 @@ impl Manifest {
 }
 
 impl Directory {
+    /// A directory of which the manifest knows nothing.
+    pub(crate) fn at(path: &str) -> Self {
+        Self { path: path.to_owned(), loads: Vec::new() }
+    }
+
     /// The files with their names, decompressed, ascending.
     pub(crate) fn files(&self) -> Vec<(String, Bytes)> {
         let entries = std::fs::read_dir(root().join(&self.path)).unwrap();
