@@ -13,8 +13,8 @@
 //!
 //! # What is not there
 //!
-//! A log opens segments with batches of the formats before magic 2, but neither appends nor compacts such. There is no remote storage and no append
-//! by the raft client. Index files always end behind their last entry, where Kafka allocates those of the active segment at full size.
+//! A log opens segments with batches of the formats before magic 2, but neither appends nor compacts such. There is no remote storage. Index files
+//! always end behind their last entry, where Kafka allocates those of the active segment at full size.
 
 pub mod barrier;
 mod java;

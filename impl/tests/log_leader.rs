@@ -2,6 +2,8 @@
 #![cfg(test)]
 
 mod log_support;
+#[path = "log_leader/raft.rs"]
+mod raft;
 
 use cleanslate_log::log::{FetchIsolation, LogConfig, PartitionLog, ReadError};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};

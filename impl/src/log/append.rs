@@ -27,7 +27,9 @@ struct Call {
 }
 
 impl<S: Storage> PartitionLog<S> {
-    /// Appends exactly one batch at the log end offset, as the leader of `leader_epoch`, which is stamped into it.
+    /// Appends exactly one batch at the log end offset, as the leader of `leader_epoch`, which is stamped into it. With
+    /// [`AppendOrigin::RaftLeader`] any number of batches at the offsets that they have, which may leave gaps; they have to
+    /// carry `leader_epoch`, and what a leader checks of records is not checked.
     ///
     /// `tv` matters for a marker. `now` is the clock in milliseconds, that timestamps are held against. With
     /// [`AppendOrigin::Replication`] a batch of a leader epoch above `leader_epoch` is dropped silently.
@@ -65,6 +67,10 @@ impl<S: Storage> PartitionLog<S> {
         if analyzed.valid_bytes == 0 {
             return Ok(AppendResult::nothing());
         }
+        let call = Call { origin, place: Place::LeaderAppend, tv, guard, now };
+        if origin == AppendOrigin::RaftLeader {
+            return self.append_placed(&batch, &analyzed, call);
+        }
         let rules = AssignRules {
             from_client: origin == AppendOrigin::Client,
             target: self.config.compression,
@@ -85,8 +91,7 @@ impl<S: Storage> PartitionLog<S> {
         }
         check_order(&stamped, Offset::UNKNOWN)?;
         let bytes = stamped.bytes().clone();
-        let place = Place::LeaderAppend;
-        let mut result = self.append_batches(&[stamped], bytes, assigned.max_timestamp, Call { origin, place, tv, guard, now })?;
+        let mut result = self.append_batches(&[stamped], bytes, assigned.max_timestamp, call)?;
         if !result.duplicate && self.config.timestamp_type == TimestampType::LogAppendTime {
             result.log_append_time = now;
         }
@@ -113,10 +118,15 @@ impl<S: Storage> PartitionLog<S> {
         if analyzed.batches.is_empty() {
             return Ok(AppendResult::nothing());
         }
-        self.check_follows(&analyzed)?;
-        let bytes = batches.slice(..analyzed.valid_bytes);
         let (place, tv) = (Place::ReplicationAppend(path), TransactionVersion::Unknown);
         let call = Call { origin, place, tv, guard: VerificationGuard::SENTINEL, now };
+        self.append_placed(&batches, &analyzed, call)
+    }
+
+    /// Appends batches at the offsets that they have.
+    fn append_placed(&mut self, batches: &Bytes, analyzed: &Analyzed, call: Call) -> Result<AppendResult, AppendError> {
+        self.check_follows(analyzed)?;
+        let bytes = batches.slice(..analyzed.valid_bytes);
         self.append_batches(&analyzed.batches, bytes, analyzed.max_timestamp(), call)
     }
 

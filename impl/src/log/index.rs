@@ -158,6 +158,13 @@ impl TimeIndex {
         self.entries.last().copied().unwrap_or(none)
     }
 
+    /// The last entry at or below a timestamp; before the first, no timestamp at the base offset.
+    pub(super) fn lookup(&self, timestamp: TimestampMs) -> TimeIndexEntry {
+        let none = TimeIndexEntry { timestamp: TimestampMs::NONE, offset: self.base_offset };
+        let index = self.entries.partition_point(|entry| entry.timestamp <= timestamp);
+        index.checked_sub(1).and_then(|index| self.entries.get(index)).copied().unwrap_or(none)
+    }
+
     /// Adds an entry if its timestamp is above that of the newest.
     pub(super) fn maybe_append(&mut self, entry: TimeIndexEntry) -> Added {
         if entry.timestamp <= self.last_entry().timestamp {

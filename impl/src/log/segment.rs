@@ -168,6 +168,11 @@ impl Segment {
     /// Makes sure that the files of both indexes are there.
     pub(super) fn touch_indexes(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
         self.touch_offset_index(storage)?;
+        self.touch_time_index(storage)
+    }
+
+    /// Makes sure that the file of the time index is there, as after any look for a timestamp.
+    pub(super) fn touch_time_index(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
         if !self.has_time_index {
             create_missing(storage, &self.name(SegmentFile::TimeIndex))?;
             self.has_time_index = true;

@@ -36,6 +36,10 @@ pub(super) fn analyze(
     let mut previous = Offset::UNKNOWN;
     for batch in BatchReader::new(bytes.clone()) {
         let batch = batch.map_err(AppendError::CorruptRecord)?;
+        if origin == AppendOrigin::RaftLeader && batch.leader_epoch() != leader_epoch {
+            let why = "the leader epoch of a batch from the raft leader is not that of the append";
+            return Err(AppendError::InvalidRecord(why));
+        }
         if origin == AppendOrigin::Client && batch.base_offset() != Offset(0) {
             let why = "the base offset of a batch that a client sends is not 0";
             return Err(AppendError::InvalidRecord(why));
@@ -49,7 +53,7 @@ pub(super) fn analyze(
             return Err(AppendError::RecordTooLarge { size, max });
         }
         batch.ensure_valid().map_err(AppendError::CorruptRecord)?;
-        if is_copy {
+        if is_copy || origin == AppendOrigin::RaftLeader {
             check_order(&batch, previous)?;
         }
         previous = batch.last_offset();

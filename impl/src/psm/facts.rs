@@ -10,6 +10,9 @@ pub enum AppendOrigin {
     Client,
     /// The transaction coordinator (markers) or the broker itself: no sequences, no duplicates, but epochs.
     Coordinator,
+    /// The leader of the metadata log: batches come with offsets and its epoch. No sequences, no duplicates, no verified
+    /// transactions, but epochs.
+    RaftLeader,
     /// A copy of another log, or the replay of this one: what came is what counts, with few exceptions.
     Replication,
 }

@@ -93,7 +93,7 @@ impl PendingAppend {
         {
             return Ok(Met::Duplicate(*duplicate));
         }
-        if self.origin != AppendOrigin::Replication && batch.transactional {
+        if matches!(self.origin, AppendOrigin::Client | AppendOrigin::Coordinator) && batch.transactional {
             check_stale_epoch(state, batch)?;
             self.check_guard(state, batch)?;
         }

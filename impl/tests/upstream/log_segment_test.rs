@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Kafka's LogSegmentTest, as far as a segment can be seen through its log.
 
-use cleanslate_log::log::{FetchIsolation, LogConfig, OFFSET_INDEX_ENTRY_BYTES, Recovery, TIME_INDEX_ENTRY_BYTES};
+use cleanslate_log::log::{FetchIsolation, LogConfig, OFFSET_INDEX_ENTRY_BYTES, OffsetSpec, Recovery, TIME_INDEX_ENTRY_BYTES};
 use cleanslate_log::storage::Storage;
 use cleanslate_log::types::{Offset, TimestampMs};
 
@@ -225,4 +225,37 @@ fn test_index_for_multiple_batches_in_memory_records() {
 #[test]
 fn test_non_monotonic_timestamp_for_multiple_batches_in_memory_records() {
     check_indexes([1, 0, 2], &[1, 2], &[(1, 0), (2, 2)]);
+}
+
+/// The offset that is found for a timestamp.
+fn offset_at(log: &mut Log, timestamp: i64) -> Option<i64> {
+    let found = log.fetch_offset_by_timestamp(OffsetSpec::Timestamp(TimestampMs(timestamp))).unwrap();
+    found.map(|found| found.offset.get())
+}
+
+#[test]
+fn test_find_offset_by_timestamp() {
+    let mut log = based(&LogConfig { index_interval_bytes: 140, ..LogConfig::default() }, 40);
+    for offset in 40..50 {
+        follow(&mut log, &[placed(timed(TimestampMs(offset * 10)), offset, 0)]).unwrap();
+    }
+    for (timestamp, offset) in [(420, 42), (421, 43), (430, 43), (431, 44), (401, 41), (399, 40)] {
+        assert_eq!(offset_at(&mut log, timestamp), Some(offset), "{timestamp}");
+    }
+    assert_eq!(offset_at(&mut log, 491), None);
+}
+
+#[test]
+fn test_recovery_fixes_corrupt_time_index() {
+    let mut log = new_log(&LogConfig { index_interval_bytes: 1, ..LogConfig::default() });
+    for offset in 0..100 {
+        follow(&mut log, &[placed(timed(TimestampMs(offset * 10)), offset, 0)]).unwrap();
+    }
+    let mut storage = log.storage().clone();
+    storage.replace("00000000000000000000.timeindex", &bytes::Bytes::from_static(&[0x5a; 40])).unwrap();
+    let mut recovered = reopen_files(storage, log.config(), Recovery::Unclean, 0, 0);
+    for offset in 0..99 {
+        assert_eq!(offset_at(&mut recovered, offset * 10), Some(offset));
+        assert_eq!(offset_at(&mut recovered, offset * 10 + 1), Some(offset + 1));
+    }
 }

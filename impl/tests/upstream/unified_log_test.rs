@@ -5,3 +5,4 @@ mod producers;
 mod reads;
 mod retention;
 mod rolling;
+mod timestamps;

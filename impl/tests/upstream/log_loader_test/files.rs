@@ -2,7 +2,7 @@
 //! Files: indexes, damage, far offsets.
 
 use bytes::Bytes;
-use cleanslate_log::log::{FetchIsolation, LEADER_EPOCH_CHECKPOINT, LogConfig, Recovery};
+use cleanslate_log::log::{FetchIsolation, LEADER_EPOCH_CHECKPOINT, LogConfig, OffsetSpec, Recovery};
 use cleanslate_log::psm::snapshot_file_name;
 use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
@@ -75,11 +75,15 @@ fn changed(log: &Log, suffixes: [&str; 2], bytes: Option<&'static [u8]>) -> Memo
 #[test]
 fn test_index_rebuild() {
     let log = two_hundred();
-    let reopened = reopen_files(changed(&log, [".index", ".timeindex"], None), log.config(), Recovery::Unclean, 200, 0);
+    let mut reopened = reopen_files(changed(&log, [".index", ".timeindex"], None), log.config(), Recovery::Unclean, 200, 0);
     assert_eq!(reopened.log_end_offset(), Offset(200));
     assert!(reopened.storage().len(&name(0, "index")).unwrap().unwrap() > 0);
     assert!(reopened.storage().len(&name(0, "timeindex")).unwrap().unwrap() > 0);
     check_all_read(&reopened);
+    for index in 0..200 {
+        let found = reopened.fetch_offset_by_timestamp(OffsetSpec::Timestamp(later(index * 10))).unwrap();
+        assert_eq!(found.map(|found| found.offset), Some(Offset(index)));
+    }
 }
 
 #[test]
