@@ -1,4 +1,4 @@
-//! Compaction: one cleaning round (Kafka: `Cleaner.doClean`, `cleanSegments`; `LocalLog.replaceSegments`).
+//! Compaction: one cleaning round (Kafka: `Cleaner.doClean`, `cleanSegments`).
 //!
 //! A round reads the dirty part of the log and notes the last offset of each key; then it rewrites all segments in front
 //! of the end of what it has read, and leaves out what a later record of the same key replaces, tombstones and markers
@@ -14,15 +14,16 @@ use bytes::{Bytes, BytesMut};
 use super::clean_filter::{CleanFilter, Kept};
 use super::clean_txns::CleanedTransactions;
 use super::error::LogError;
-use super::files::{CLEANED, SWAP, SegmentFile};
+use super::files::SegmentFile;
 use super::partition_log::PartitionLog;
 use super::rebuild::scan_failed;
+use super::replace::{Built, replace_files};
 use super::scan::Scanner;
 use super::segment::Segment;
+use super::split::is_near;
 use super::txn_index::AbortedTxn;
-use crate::psm::snapshot_file_name;
 use crate::record::RecordBatch;
-use crate::storage::Storage;
+use crate::storage::{MemoryStorage, Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
 /// What a cleaning round is given.
@@ -58,7 +59,8 @@ impl<S: Storage> PartitionLog<S> {
     /// One cleaning round; returns the offset at which the next one begins.
     ///
     /// # Errors
-    /// When the range is none, a batch cannot be read, the log is offline or the storage fails.
+    /// [`LogError::CleaningAborted`] when a segment had to be split; when the range is none, a batch cannot be read, the log
+    /// is offline or the storage fails.
     pub fn compact(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
         self.check_online()?;
         let bound = self.clean_bound(options.first_uncleanable);
@@ -212,9 +214,10 @@ impl<S: Storage> PartitionLog<S> {
             let next_base = self.segments.get(index.saturating_add(1)).filter(|_| !is_last).map(|next| next.base_offset);
             let to = next_base.unwrap_or_else(|| segment.next_offset());
             filter.txns.add_aborted(&self.aborted_to_clean(segment.base_offset, to));
-            self.for_each_batch(segment, 0, |batch, position| {
+            let overflows = self.for_each_batch(segment, 0, |batch, position| {
                 match filter.filter(batch, position)? {
                     Kept::Nothing => {}
+                    Kept::Batch(batch) if !is_near(base_offset, batch.last_offset()) => return Ok(true),
                     Kept::Batch(batch) => {
                         kept.extend_from_slice(batch.bytes());
                         batches.push(*batch);
@@ -222,6 +225,11 @@ impl<S: Storage> PartitionLog<S> {
                 }
                 Ok(false)
             })?;
+            if overflows {
+                let base_offset = segment.base_offset;
+                self.split_overflowed_segment(base_offset, options.now)?;
+                return Err(LogError::CleaningAborted { base_offset });
+            }
         }
         let aborted = filter.aborted;
         let replaced = self.replace_segments(first, group, &batches, &kept.freeze(), &aborted, options.now);
@@ -229,8 +237,7 @@ impl<S: Storage> PartitionLog<S> {
         Ok(())
     }
 
-    /// The new segment is complete before an old one is touched: a crash leaves either the old ones or, to be put in
-    /// place by the next start, the new one.
+    /// The new segment takes the place of the group.
     fn replace_segments(
         &mut self,
         first: usize,
@@ -239,41 +246,19 @@ impl<S: Storage> PartitionLog<S> {
         bytes: &Bytes,
         aborted: &[AbortedTxn],
         now: TimestampMs,
-    ) -> Result<(), crate::storage::StorageError> {
-        let base_offset = group.first().copied().unwrap_or_default();
-        let mut built = crate::storage::MemoryStorage::new();
-        let mut segment = Segment::new(base_offset, now);
-        built.replace(&segment.name(SegmentFile::Log), &Bytes::new())?;
+    ) -> Result<(), StorageError> {
+        let mut files = MemoryStorage::new();
+        let mut segment = Segment::new(group.first().copied().unwrap_or_default(), now);
+        files.replace(&segment.name(SegmentFile::Log), &Bytes::new())?;
         if !batches.is_empty() {
-            segment.append(&mut built, &self.config, batches, bytes)?;
+            segment.append(&mut files, &self.config, batches, bytes)?;
         }
         for aborted in aborted {
-            segment.append_aborted(&mut built, *aborted)?;
+            segment.append_aborted(&mut files, *aborted)?;
         }
-        segment.become_inactive(&mut built)?;
-        for suffix in [CLEANED, SWAP] {
-            for name in built.names()? {
-                let content = built.read_all(&name)?.unwrap_or_default();
-                self.storage.replace(&format!("{name}{suffix}"), &content)?;
-            }
-            if suffix == SWAP {
-                for name in built.names()? {
-                    self.storage.remove(&format!("{name}{CLEANED}"))?;
-                }
-            }
-        }
+        segment.become_inactive(&mut files)?;
         let end = first.saturating_add(group.len()).min(self.segments.len());
-        for old in self.segments.splice(first..end, [segment]).collect::<Vec<_>>() {
-            old.remove_files(&mut self.storage)?;
-            if old.base_offset != base_offset {
-                self.storage.remove(&snapshot_file_name(old.base_offset))?;
-            }
-        }
-        for name in built.names()? {
-            let content = built.read_all(&name)?.unwrap_or_default();
-            self.storage.replace(&name, &content)?;
-            self.storage.remove(&format!("{name}{SWAP}"))?;
-        }
-        Ok(())
+        let old: Vec<Segment> = self.segments.splice(first..end, [segment.clone()]).collect();
+        replace_files(&mut self.storage, &[Built { segment, files }], &old)
     }
 }

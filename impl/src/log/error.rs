@@ -177,6 +177,26 @@ pub enum LogError {
         /// Where it ends.
         bound: Offset,
     },
+    /// A segment that is to be split has no offset that is too far from its base, or its last one lies in front of it.
+    #[error("segment at offset {base_offset}: no offset is too far from it to be told relative to it")]
+    NoOverflow {
+        /// The base offset of the segment.
+        base_offset: Offset,
+    },
+    /// A segment that is to be split ends in bytes that are no whole batch.
+    #[error("segment of {len} bytes, expected its last batch to end there and not at byte {position}")]
+    SplitTrailingBytes {
+        /// Where the last whole batch ends.
+        position: u64,
+        /// The length of the file.
+        len: u64,
+    },
+    /// A segment with offsets too far from its base was met; it is split now, and cleaning has to begin anew.
+    #[error("cleaning ended at the segment at offset {base_offset}, which had to be split")]
+    CleaningAborted {
+        /// The base offset of the segment.
+        base_offset: Offset,
+    },
     /// What is left of a batch cannot be built.
     #[error("cleaning: {0}")]
     Clean(#[source] crate::record::EncodeError),
@@ -218,6 +238,9 @@ impl LogError {
             Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) | Self::BeyondLogEnd { .. } | Self::CleanRange { .. } => {
                 "IllegalArgumentException"
             }
+            Self::NoOverflow { .. } => "IllegalArgumentException",
+            Self::SplitTrailingBytes { .. } => "NoSuchElementException",
+            Self::CleaningAborted { .. } => "LogCleaningAbortedException",
             Self::Clean(error) => error.kafka_class(),
             Self::BeyondHighWatermark { .. } => "OffsetOutOfRangeException",
             Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",

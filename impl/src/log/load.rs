@@ -9,7 +9,7 @@ use super::files::{CLEANED, DELETED, SWAP, SegmentFile};
 use super::index::{OffsetIndex, TimeIndex};
 use super::partition_log::PartitionLog;
 use super::rebuild::scan_failed;
-use super::recover::check_ascends;
+use super::recover::{Recovered, check_ascends};
 use super::result::RecoveryReport;
 use super::scan::Scanner;
 use super::segment::{BatchSlot, Segment};
@@ -36,7 +36,7 @@ impl<S: Storage> PartitionLog<S> {
         log.log_start_offset = options.log_start_offset;
         finish_replacements(&mut log.storage)?;
         let mut report = RecoveryReport::default();
-        log.load_segments(options, &mut report, now)?;
+        log.load_all_segments(options, &mut report, now)?;
         log.recover_log(options, &mut report, now)?;
         if let Some(active) = log.segments.last_mut() {
             active.touch_indexes(&mut log.storage)?;
@@ -61,9 +61,24 @@ impl<S: Storage> PartitionLog<S> {
         Ok((log, report))
     }
 
-    /// Loads the segments in order. One whose index is gone, or whose transaction index is damaged, is recovered, whatever
+    /// Loads the segments, as often as it takes until none has to be split.
+    fn load_all_segments(&mut self, options: OpenOptions, report: &mut RecoveryReport, now: TimestampMs) -> Result<(), LogError> {
+        while let Some(overflows) = self.load_segments(options, report, now)? {
+            self.split_files(&overflows, now)?;
+            self.segments.clear();
+            *report = RecoveryReport::default();
+        }
+        Ok(())
+    }
+
+    /// Loads the segments in order, up to one that has to be split, which is returned. One whose index is gone, or whose transaction index is damaged, is recovered, whatever
     /// the stop was. The batches of a segment that [`Self::recover_log`] is going to check are not looked for.
-    fn load_segments(&mut self, options: OpenOptions, report: &mut RecoveryReport, now: TimestampMs) -> Result<(), LogError> {
+    fn load_segments(
+        &mut self,
+        options: OpenOptions,
+        report: &mut RecoveryReport,
+        now: TimestampMs,
+    ) -> Result<Option<Segment>, LogError> {
         let names = self.storage.names()?;
         let mut files: BTreeMap<Offset, Vec<SegmentFile>> = BTreeMap::new();
         for (base, file) in names.iter().filter_map(|name| SegmentFile::parse(name)) {
@@ -87,25 +102,25 @@ impl<S: Storage> PartitionLog<S> {
             }
             let is_damaged = segment.aborted.iter().any(|aborted| aborted.last_offset < base);
             if !segment.has_offset_index || is_damaged {
-                segment = self.recover_segment(segment, None, report, now)?.0;
+                segment = match self.recover_segment(segment, None, report, now)? {
+                    Recovered::Whole(segment, _) => segment,
+                    Recovered::Overflows(segment) => return Ok(Some(segment)),
+                };
             } else if first_unflushed.is_none_or(|first| base < first) {
                 let expected = self.segments.last().map_or(Offset(0), Segment::next_offset);
                 scan(&self.storage, &mut segment, expected)?;
             }
             self.segments.push(segment);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Recovers what may not be durable, and finds the log end offset (Kafka: `LogLoader.recoverLog`).
     fn recover_log(&mut self, options: OpenOptions, report: &mut RecoveryReport, now: TimestampMs) -> Result<(), LogError> {
         let trusted = match options.recovery {
             Recovery::Clean => self.segments.len(),
-            Recovery::Unclean => self.floor_segment(options.recovery_point).unwrap_or(0),
+            Recovery::Unclean => self.recover_unflushed(options.recovery_point, report, now)?,
         };
-        if options.recovery == Recovery::Unclean {
-            self.recover_segments_from(trusted, report, now)?;
-        }
         for segment in self.segments.iter().take(trusted) {
             let trailing_bytes = segment.file_bytes.saturating_sub(segment.valid_bytes);
             report.trailing_bytes = report.trailing_bytes.saturating_add(trailing_bytes);
@@ -136,11 +151,42 @@ impl<S: Storage> PartitionLog<S> {
         Ok(())
     }
 
-    fn recover_segments_from(&mut self, first: usize, report: &mut RecoveryReport, now: TimestampMs) -> Result<(), LogError> {
+    /// Recovers the segments from the one that holds the recovery point on, as often as it takes until none has to be split:
+    /// then the recovery point may lie in a later one. Returns how many were not recovered.
+    fn recover_unflushed(
+        &mut self,
+        recovery_point: Offset,
+        report: &mut RecoveryReport,
+        now: TimestampMs,
+    ) -> Result<usize, LogError> {
+        let before = report.clone();
+        loop {
+            let trusted = self.floor_segment(recovery_point).unwrap_or(0);
+            let Some(overflows) = self.recover_segments_from(trusted, report, now)? else { return Ok(trusted) };
+            self.split_segment(overflows, now)?;
+            report.clone_from(&before);
+        }
+    }
+
+    /// Recovers segments up to one that has to be split; returns its index.
+    fn recover_segments_from(
+        &mut self,
+        first: usize,
+        report: &mut RecoveryReport,
+        now: TimestampMs,
+    ) -> Result<Option<usize>, LogError> {
         let mut unflushed = self.segments.split_off(first.min(self.segments.len()));
         unflushed.reverse();
         while let Some(segment) = unflushed.pop() {
-            let (segment, cut) = self.recover_segment(segment, Some(&unflushed), report, now)?;
+            let (segment, cut) = match self.recover_segment(segment, Some(&unflushed), report, now)? {
+                Recovered::Whole(segment, cut) => (segment, cut),
+                Recovered::Overflows(segment) => {
+                    let index = self.segments.len();
+                    self.segments.push(segment);
+                    self.segments.extend(unflushed.into_iter().rev());
+                    return Ok(Some(index));
+                }
+            };
             self.segments.push(segment);
             if cut > 0 {
                 // What follows a bad batch is gone.
@@ -150,7 +196,7 @@ impl<S: Storage> PartitionLog<S> {
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

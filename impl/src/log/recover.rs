@@ -10,6 +10,7 @@ use super::rebuild::{Rebuild, Replay, scan_failed};
 use super::result::RecoveryReport;
 use super::scan::{ScanError, Scanner};
 use super::segment::{BatchSlot, Segment};
+use super::split::is_near;
 use super::txn_index::AbortedTxn;
 use crate::barrier::{BarrierRules, Place};
 use crate::psm::{BatchFacts, ProducerStateError, ProducerStateManager};
@@ -17,10 +18,28 @@ use crate::record::{AnyBatch, RecordBatch};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
+/// What came of recovering a segment.
+pub(super) enum Recovered {
+    /// The segment, and how many bytes were cut.
+    Whole(Segment, u64),
+    /// An offset is too far from the base of the segment, which has to be split first.
+    Overflows(Segment),
+}
+
+/// Why the replay of a segment ended.
+enum End {
+    /// There are no more whole batches.
+    Whole,
+    /// A batch is whole but wrong.
+    Corrupt(String),
+    /// The last offset of a batch is too far from the base of the segment, or in front of it.
+    Overflows,
+}
+
 impl<S: Storage> PartitionLog<S> {
     /// Checks and replays a segment batch by batch, cuts it at the first bad batch, builds its indexes anew, and writes a
     /// snapshot at its end: so that holds one batch of each producer. Producer state in front of the segment comes from
-    /// the snapshots and segments before it; snapshots behind its base are deleted. Returns how many bytes were cut.
+    /// the snapshots and segments before it; snapshots behind its base are deleted.
     /// `later` are the segments behind it, the last first; `None` while the log does not know this segment yet.
     pub(super) fn recover_segment(
         &mut self,
@@ -28,7 +47,7 @@ impl<S: Storage> PartitionLog<S> {
         later: Option<&[Segment]>,
         report: &mut RecoveryReport,
         now: TimestampMs,
-    ) -> Result<(Segment, u64), LogError> {
+    ) -> Result<Recovered, LogError> {
         let mut psm = self.config.new_producer_state();
         let source = self.mirror_source.clone();
         let rules = BarrierRules { policy: self.config.barrier, mirror_source: source.as_deref() };
@@ -47,7 +66,11 @@ impl<S: Storage> PartitionLog<S> {
             after_clean_stop: false,
         };
         rebuild.run(&mut psm, &mut self.storage)?;
-        let corruption = self.replay_segment(&mut segment, &mut psm, rules)?;
+        let corruption = match self.replay_segment(&mut segment, &mut psm, rules)? {
+            End::Whole => None,
+            End::Corrupt(corruption) => Some(corruption),
+            End::Overflows => return Ok(Recovered::Overflows(segment)),
+        };
         let cut = segment.file_bytes.saturating_sub(segment.valid_bytes);
         if cut > 0 {
             self.storage.truncate(&segment.name(SegmentFile::Log), segment.valid_bytes)?;
@@ -59,31 +82,33 @@ impl<S: Storage> PartitionLog<S> {
         report.truncated_bytes = report.truncated_bytes.saturating_add(cut);
         report.replayed_batches = report.replayed_batches.saturating_add(segment.slots.len());
         report.corruption = report.corruption.take().or(corruption);
-        Ok((segment, cut))
+        Ok(Recovered::Whole(segment, cut))
     }
 
-    /// Takes in batches up to the first bad one; returns what is wrong with that one, if it is whole.
+    /// Takes in batches up to the first bad one.
     fn replay_segment(
         &mut self,
         segment: &mut Segment,
         psm: &mut ProducerStateManager,
         rules: BarrierRules<'_>,
-    ) -> Result<Option<String>, LogError> {
+    ) -> Result<End, LogError> {
         reset(segment, &mut self.storage)?;
         let name = segment.name(SegmentFile::Log);
         let mut recovered = Recovering::new(segment, psm, rules, &mut self.epochs);
-        let corruption =
-            recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
+        let end = recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
         let epochs_changed = recovered.epochs_changed;
         let (offset_index, time_index) = recovered.indexed;
+        if epochs_changed {
+            self.write_epochs()?;
+        }
+        if matches!(end, End::Overflows) {
+            return Ok(end);
+        }
         for (file, bytes) in [(SegmentFile::OffsetIndex, offset_index), (SegmentFile::TimeIndex, time_index)] {
             self.storage.replace(&segment.name(file), &bytes.freeze())?;
         }
         segment.write_txn_index(&mut self.storage)?;
-        if epochs_changed {
-            self.write_epochs()?;
-        }
-        Ok(corruption)
+        Ok(end)
     }
 }
 
@@ -110,23 +135,26 @@ impl<'a> Recovering<'a> {
         Self { segment, psm, rules, epochs, indexed, last_indexed: 0, epochs_changed: false }
     }
 
-    fn take_all<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, interval: u64) -> Result<Option<String>, LogError> {
+    fn take_all<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, interval: u64) -> Result<End, LogError> {
         loop {
             let position = scanner.position();
             let batch = match scanner.next() {
-                Ok(None) => return Ok(None),
+                Ok(None) => return Ok(End::Whole),
                 Ok(Some(batch)) => batch,
-                Err(ScanError::Corrupt(error)) => return Ok(Some(error.to_string())),
+                Err(ScanError::Corrupt(error)) => return Ok(End::Corrupt(error.to_string())),
                 Err(error) => return Err(scan_failed(error, position)),
             };
             if let Err(error) = batch.ensure_valid() {
-                return Ok(Some(error.to_string()));
+                return Ok(End::Corrupt(error.to_string()));
+            }
+            if !is_near(self.segment.base_offset, batch.last_offset()) {
+                return Ok(End::Overflows);
             }
             // The first batch may begin below the segment's base, where a refused append over a gap had begun the segment.
             let expected = self.segment.slots.last().map_or(Offset(0), |slot| slot.last_offset.plus(1));
             let slot = BatchSlot::of_any(&batch, position);
             if let Err(error) = check_ascends(&slot, expected) {
-                return Ok(Some(error.to_string()));
+                return Ok(End::Corrupt(error.to_string()));
             }
             self.index(slot, interval);
             let AnyBatch::V2(batch) = batch else { continue };
@@ -134,7 +162,7 @@ impl<'a> Recovering<'a> {
             match self.replay(&batch) {
                 Ok(()) => {}
                 // Kafka counts the batch as good by now, and cuts behind it.
-                Err(error) if error.kafka_class() == "InvalidRecordException" => return Ok(Some(error.to_string())),
+                Err(error) if error.kafka_class() == "InvalidRecordException" => return Ok(End::Corrupt(error.to_string())),
                 Err(error) => return Err(error.into()),
             }
         }

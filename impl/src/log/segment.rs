@@ -197,6 +197,23 @@ impl Segment {
         batches: &[RecordBatch],
         bytes: &Bytes,
     ) -> Result<(), StorageError> {
+        let mut position = self.valid_bytes;
+        let slots = batches.iter().map(|batch| {
+            let slot = BatchSlot::new(batch, position);
+            position = position.saturating_add(slot.size as u64);
+            slot
+        });
+        self.append_slots(storage, config, slots, bytes)
+    }
+
+    /// As [`Self::append`], for batches of which is known where they will lie.
+    pub(super) fn append_slots(
+        &mut self,
+        storage: &mut impl Storage,
+        config: &LogConfig,
+        slots: impl Iterator<Item = BatchSlot>,
+        bytes: &Bytes,
+    ) -> Result<(), StorageError> {
         self.touch_indexes(storage)?;
         let log = self.name(SegmentFile::Log);
         if self.file_bytes > self.valid_bytes {
@@ -204,8 +221,7 @@ impl Segment {
             self.file_bytes = self.valid_bytes;
         }
         storage.append(&log, bytes)?;
-        for batch in batches {
-            let slot = BatchSlot::new(batch, self.valid_bytes);
+        for slot in slots {
             self.note_timestamp(&slot);
             if self.bytes_since_last_index_entry > config.index_interval_bytes as u64 {
                 self.add_index_entries(storage, &slot)?;
