@@ -65,6 +65,10 @@ newtype! {
     PartitionId(i32)
 }
 newtype! {
+    /// The number of a broker or controller in its cluster.
+    NodeId(i32)
+}
+newtype! {
     /// The registration of a broker that KIP-966 tells apart; -1 means none.
     BrokerEpoch(i64)
 }

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use cleanslate_log::log::{LogConfig, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::log_dir::{
     CLEAN_SHUTDOWN_FILE, CheckpointError, CheckpointFile, CleanShutdown, ClosedLog, DirectoryKind, DirectoryName, LogDirState,
-    OffsetCheckpoint, PARTITION_METADATA_FILE, PartitionMetadata, TopicPartition, Unreadable, Uuid,
+    MetaProperties, MetaPropertiesVersion, OffsetCheckpoint, PARTITION_METADATA_FILE, PartitionMetadata, TopicPartition,
+    Unreadable, Uuid,
 };
 use cleanslate_log::storage::{MemoryStorage, Storage as _};
-use cleanslate_log::types::{BrokerEpoch, Offset, PartitionId, TimestampMs};
+use cleanslate_log::types::{BrokerEpoch, NodeId, Offset, PartitionId, TimestampMs};
 
 const ID: &str = "8h1ZOXEPQ1udjd9otWWi_Q";
 
@@ -254,4 +255,79 @@ fn a_checkpoint_that_cannot_be_read_counts_as_empty() {
     assert_eq!(unreadable, [Unreadable { file: CheckpointFile::RecoveryPoint, error }]);
     let options = OpenOptions { log_start_offset: Offset(5), ..OpenOptions::new(Recovery::Unclean) };
     assert_eq!(state.open_options(&partition("a", 0)), options);
+}
+
+/// Version, cluster, node and directory; or the class of the exception.
+fn meta_properties(text: &str) -> Result<String, &'static str> {
+    let read = MetaProperties::decode(&Bytes::copy_from_slice(text.as_bytes())).map_err(|error| error.kafka_class())?;
+    let directory = read.directory_id.map(|id| id.to_string());
+    Ok(format!("{:?} {:?} {:?} {directory:?}", read.version, read.cluster_id, read.node_id.map(NodeId::get)))
+}
+
+#[test]
+fn meta_properties_are_read_as_kafka_reads_them() {
+    for (text, expected) in [
+        (
+            "version=1\ncluster.id=C\nnode.id=1\ndirectory.id=8h1ZOXEPQ1udjd9otWWi_Q\n",
+            r#"V1 Some("C") Some(1) Some("8h1ZOXEPQ1udjd9otWWi_Q")"#,
+        ),
+        ("#x\n!y\n\n  version : 1\ncluster.id C\nnode.id\t=\t1", r#"V1 Some("C") Some(1) None"#),
+        ("version=1\ncluster.id=C\nnode.id=-1", r#"V1 Some("C") Some(-1) None"#),
+        ("version=1 \ncluster.id=C \nnode.id=+1", r#"V1 Some("C ") Some(1) None"#),
+        ("version=01\r\ncluster.id=C\rnode.id=1\nnode.id=2", r#"V1 Some("C") Some(2) None"#),
+        ("version=1\ncluster.id=a\\u0041\\=b\\\n   c\\t\\q\nnode.id=1\nother=x", r#"V1 Some("aA=bc\tq") Some(1) None"#),
+        ("version=1\ncluster.id==C\n=x\nnode.id=1", r#"V1 Some("=C") Some(1) None"#),
+        ("version=1\ncluster.id=C\\\\\nnode.id=1", r#"V1 Some("C\\") Some(1) None"#),
+        ("version=1\ncluster.id=a\\\n#b\nnode.id=1", r#"V1 Some("a#b") Some(1) None"#),
+        ("version=1\ncluster.id=a\\\n\nnode.id=1", r#"V1 Some("a") Some(1) None"#),
+        ("#c\\\nversion=1\ncluster.id=\nnode.id=1", r#"V1 Some("") Some(1) None"#),
+        ("version=1\ncluster.id=\u{e4}\nnode.id=1", "V1 Some(\"\u{c3}\u{a4}\") Some(1) None"),
+        ("version=0\nbroker.id=3\ncluster.id=C", r#"V0 Some("C") Some(3) None"#),
+        ("", "V0 None None None"),
+        ("version=0\nnode.id=3", "V0 None None None"),
+    ] {
+        assert_eq!(meta_properties(text).as_deref(), Ok(expected), "{text:?}");
+    }
+}
+
+#[test]
+fn meta_properties_that_kafka_refuses_are_refused() {
+    for (text, expected) in [
+        ("version=1\nnode.id=1", "RuntimeException"),
+        ("version=1\ncluster.id=C", "RuntimeException"),
+        ("version=1\ncluster.id\\=x=C\nnode.id=1", "RuntimeException"),
+        ("version=1\ncluster.id=C\nnode.id=x", "RuntimeException"),
+        ("version=1\ncluster.id=C\nnode.id=1 ", "RuntimeException"),
+        ("version=2\ncluster.id=C\nnode.id=1", "RuntimeException"),
+        ("version=x\ncluster.id=C\nnode.id=1", "RuntimeException"),
+        ("version=0\nbroker.id=x", "RuntimeException"),
+        ("version=1\ncluster.id=C\nnode.id=1\ndirectory.id=lost+found", "RuntimeException"),
+        ("version=1\ncluster.id=a\\", "RuntimeException"),
+        ("version=1\ncluster.id=\\u00\nnode.id=1", "IllegalArgumentException"),
+    ] {
+        assert_eq!(meta_properties(text), Err(expected), "{text:?}");
+    }
+}
+
+#[test]
+fn meta_properties_are_written_as_kafka_writes_them() {
+    let now = TimestampMs(1_796_203_136_000);
+    let v1 = MetaProperties {
+        version: MetaPropertiesVersion::V1,
+        cluster_id: Some("a=b: c#!\\\t\u{e4} ".to_owned()),
+        node_id: Some(NodeId(1)),
+        directory_id: None,
+    };
+    let head = "#\n#Wed Dec 02 09:18:56 UTC 2026\n";
+    assert_eq!(v1.encode(now), format!("{head}node.id=1\nversion=1\ncluster.id=a\\=b\\: c\\#\\!\\\\\\t\u{e4} \n"));
+    let v1 = MetaProperties { cluster_id: Some(" x".to_owned()), node_id: Some(NodeId(-1)), ..v1 };
+    assert_eq!(v1.encode(now), format!("{head}node.id=-1\nversion=1\ncluster.id=\\ x\n"));
+    let v0 = MetaProperties {
+        version: MetaPropertiesVersion::V0,
+        cluster_id: Some("C".to_owned()),
+        node_id: Some(NodeId(3)),
+        directory_id: Some(Uuid((1 << 64) | 2)),
+    };
+    let expected = "broker.id=3\ndirectory.id=AAAAAAAAAAEAAAAAAAAAAg\nversion=0\ncluster.id=C\n";
+    assert_eq!(v0.encode(now), format!("{head}{expected}"));
 }

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use cleanslate_log::log::{OpenOptions, Recovery};
 use cleanslate_log::log_dir::{
-    CLEAN_SHUTDOWN_FILE, CheckpointFile, CleanShutdown, ClosedLog, DirectoryName, LogDirState, OffsetCheckpoint,
-    PARTITION_METADATA_FILE, PartitionMetadata,
+    CLEAN_SHUTDOWN_FILE, CheckpointFile, CleanShutdown, ClosedLog, DirectoryName, LogDirState, META_PROPERTIES_FILE,
+    MetaProperties, OffsetCheckpoint, PARTITION_METADATA_FILE, PartitionMetadata,
 };
 use cleanslate_log::storage::{MemoryStorage, Storage as _};
-use cleanslate_log::types::{BrokerEpoch, Offset};
+use cleanslate_log::types::{BrokerEpoch, Offset, TimestampMs};
 
 use super::loads::{differing_fields, open_with, state_of};
 use super::manifest::{Directory, Manifest};
@@ -50,6 +50,9 @@ fn checkpoints_are_written_as_they_were_read() {
     let mark = storage.read_all(CLEAN_SHUTDOWN_FILE).unwrap().unwrap();
     assert_eq!(CleanShutdown::decode(&mark).broker_epoch, Some(BrokerEpoch(306)));
     assert_eq!(CleanShutdown::encode(BrokerEpoch(306)), mark);
+    let owner = storage.read_all(META_PROPERTIES_FILE).unwrap().unwrap();
+    let written_at = TimestampMs(1_796_096_032_000);
+    assert_eq!(MetaProperties::decode(&owner).unwrap().encode(written_at), owner);
 }
 
 /// Every partition of the corpus that was in that log directory is opened by what the directory says, as Kafka opened it;

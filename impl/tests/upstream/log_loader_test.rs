@@ -2,4 +2,5 @@
 
 mod files;
 mod producers;
+mod splits;
 mod transactions;

@@ -3,5 +3,6 @@
 mod failures;
 mod logs;
 pub(crate) mod script;
+mod splits;
 mod transactions;
 mod verification;
