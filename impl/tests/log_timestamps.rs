@@ -108,6 +108,19 @@ fn records_without_timestamps_have_the_smallest_one() {
 }
 
 #[test]
+fn a_segment_whose_largest_timestamp_was_cut_off_is_searched() {
+    let mut log = new_log(1000);
+    append(&mut log, 0, 0, &[NOW + 26, NOW + 37], Compression::None);
+    append(&mut log, 2, 0, &[NOW + 42, NOW + 45], Compression::None);
+    // The only entry of the time index is that of the second batch.
+    log.close_clean().unwrap();
+    let config = log.config().clone();
+    let (mut log, _) = PartitionLog::open(log.into_storage(), config, Recovery::Clean, TimestampMs(NOW)).unwrap();
+    log.truncate_to(Offset(2), TimestampMs(NOW)).unwrap();
+    assert_eq!(look_up_all(&mut log, after_now(&[27, 38])), "37/1/0 none");
+}
+
+#[test]
 fn a_batch_that_cannot_be_read_is_an_error() {
     let log = seven_batches(Compression::Zstd);
     let name = "00000000000000000000.log";

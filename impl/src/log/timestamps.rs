@@ -55,8 +55,8 @@ pub struct TimestampAndOffset {
 
 impl<S: Storage> PartitionLog<S> {
     /// Looks for an offset; `None` when there is no such record. As in Kafka the first segment whose largest timestamp is
-    /// not below the one asked for is searched, and no other. A segment without timestamps counts as one of the past, where
-    /// Kafka takes the time at which its file was written.
+    /// not below the one asked for is searched, and no other. Where the largest timestamp is not known, as after a
+    /// truncation behind a clean start, the batches are asked; Kafka takes the time at which the file was written.
     ///
     /// # Errors
     /// When a batch cannot be read, the log is offline or the storage fails.
@@ -96,7 +96,10 @@ impl<S: Storage> PartitionLog<S> {
     fn first_at_or_after(&mut self, timestamp: TimestampMs) -> Result<Option<TimestampAndOffset>, ReadError> {
         let mut found = None;
         for index in 0..self.segments.len() {
-            if self.largest_timestamp_of(index)?.timestamp >= timestamp {
+            let largest = self.largest_timestamp_of(index)?.timestamp;
+            let unknown = largest == TimestampMs::NONE;
+            let holds = |segment: &Segment| segment.slots.iter().any(|slot| slot.max_timestamp >= timestamp);
+            if largest >= timestamp || (unknown && self.segments.get(index).is_some_and(holds)) {
                 found = Some(index);
                 break;
             }
