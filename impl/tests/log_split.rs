@@ -21,7 +21,10 @@ fn builder(offset: i64, after_ms: i64) -> BatchBuilder {
 }
 
 fn filled(builder: BatchBuilder, records: usize) -> Bytes {
-    let builder = (0..records).fold(builder, |builder, _| builder.record(Some(b"key"), Some(b"value")));
+    filled_with((0..records).fold(builder, |builder, _| builder.record(Some(b"key"), Some(b"value"))))
+}
+
+fn filled_with(builder: BatchBuilder) -> Bytes {
     builder.build().unwrap().bytes().clone()
 }
 
@@ -238,17 +241,27 @@ fn an_open_log_can_split_its_segments() {
     assert_eq!(error, Err(LogError::NoOverflow { base_offset: Offset(9) }));
 }
 
-#[test]
-fn cleaning_splits_a_segment_and_begins_anew() {
-    let keyed = |offset: i64, key: &'static str| {
-        builder(offset, 0).record(Some(key.as_bytes()), Some(b"value")).build().unwrap().bytes().clone()
-    };
-    let mut storage = segment(&[keyed(0, "a"), keyed(1, "b"), keyed(MAX + 5, "c")]);
+/// One cleaning round that is given up for a split, and the next one; segments with their sizes after each.
+#[track_caller]
+fn check_cleaning(keys: &[(i64, &str)], after_split: [(i64, u64); 3], after_cleaning: [(i64, u64); 3]) {
+    let keyed = |offset: i64, key: &str| filled_with(builder(offset, 0).record(Some(key.as_bytes()), Some(b"value")));
+    let mut storage = segment(&keys.iter().map(|(offset, key)| keyed(*offset, key)).collect::<Vec<_>>());
     put_segment(&mut storage, MAX + 9, &[keyed(MAX + 9, "a")]);
     let mut log = open(storage, Recovery::Clean, 0).unwrap();
+    let segments = |log: &Log| log.segments().map(|(base, size)| (base.get(), size)).collect::<Vec<_>>();
     let options = CleanOptions { first_dirty: Offset(0), first_uncleanable: log.log_end_offset(), now: NOW, max_keys: 100 };
-    assert_eq!(log.compact(&options), Err(LogError::CleaningAborted { base_offset: Offset(0) }));
-    assert_eq!(log.segments().map(|(base, _)| base.get()).collect::<Vec<_>>(), [0, MAX + 5, MAX + 9]);
+    let error = log.compact(&options).unwrap_err();
+    assert_eq!((error.kafka_class(), segments(&log)), ("LogCleaningAbortedException", after_split.to_vec()));
     assert_eq!(log.compact(&options), Ok(Offset(MAX + 9)));
-    assert_eq!(log.segments().map(|(base, _)| base.get()).collect::<Vec<_>>(), [0, MAX + 5, MAX + 9]);
+    assert_eq!(segments(&log), after_cleaning);
+}
+
+#[test]
+fn cleaning_splits_a_segment_and_begins_anew() {
+    let split = [(0, 148), (MAX + 5, 74), (MAX + 9, 74)];
+    check_cleaning(&[(0, "a"), (1, "b"), (MAX + 5, "c")], split, split);
+    let (split, cleaned) = ([(0, 74), (MAX + 5, 74), (MAX + 9, 74)], [(0, 0), (MAX + 5, 74), (MAX + 9, 74)]);
+    check_cleaning(&[(0, "a"), (MAX + 5, "a")], split, cleaned);
+    let (split, cleaned) = ([(0, 74), (MAX + 5, 148), (MAX + 9, 74)], [(0, 0), (MAX + 5, 148), (MAX + 9, 74)]);
+    check_cleaning(&[(0, "a"), (MAX + 5, "b"), (MAX + 6, "a")], split, cleaned);
 }
