@@ -3,79 +3,16 @@
 
 mod log_support;
 
-use std::io;
-
-use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::{AppendError, FetchIsolation, LogConfig, LogError, PartitionLog, ReadError, Recovery};
-use cleanslate_log::storage::{MemoryStorage, Operation, Storage, StorageError};
+use cleanslate_log::storage::{FaultyStorage, MemoryStorage, StorageError};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 use log_support::{NOW, batches, check, show};
-
-/// Fails in one of its changes, and in all that follow; a failing append writes half of the bytes.
-#[derive(Debug)]
-struct Failing {
-    inner: MemoryStorage,
-    left: usize,
-}
-
-impl Failing {
-    fn change(&mut self, operation: Operation, name: &str) -> Result<(), StorageError> {
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => Err(StorageError::Io {
-                operation,
-                name: name.to_owned(),
-                kind: io::ErrorKind::StorageFull,
-                message: "no space left".to_owned(),
-            }),
-        }
-    }
-}
-
-impl Storage for Failing {
-    fn names(&self) -> Result<Vec<String>, StorageError> {
-        self.inner.names()
-    }
-    fn len(&self, name: &str) -> Result<Option<u64>, StorageError> {
-        self.inner.len(name)
-    }
-    fn read(&self, name: &str, at: u64, max: usize) -> Result<Bytes, StorageError> {
-        self.inner.read(name, at, max)
-    }
-    fn append(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
-        let changed = self.change(Operation::Append, name);
-        let written = match &changed {
-            Ok(()) => bytes.clone(),
-            Err(_) => bytes.slice(..bytes.len() / 2),
-        };
-        self.inner.append(name, &written).and(changed)
-    }
-    fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
-        self.change(Operation::Truncate, name)?;
-        self.inner.truncate(name, len)
-    }
-    fn replace(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
-        self.change(Operation::Replace, name)?;
-        self.inner.replace(name, bytes)
-    }
-    fn remove(&mut self, name: &str) -> Result<(), StorageError> {
-        self.change(Operation::Remove, name)?;
-        self.inner.remove(name)
-    }
-    fn sync(&mut self, name: &str) -> Result<(), StorageError> {
-        self.change(Operation::Sync, name)?;
-        self.inner.sync(name)
-    }
-}
 
 const GROUPS: [&str; 5] = ["t5.0#0 AB5.0", "E1/6.0#0 E1/-", "E1/t5.0#1", "E1/AB5.0", "E2/6.0#1"];
 
 /// Appends, snapshots, truncates and closes until something fails; returns the offset up to which all was acknowledged.
-fn run(log: &mut PartitionLog<Failing>) -> (Offset, Option<StorageError>) {
+fn run(log: &mut PartitionLog<FaultyStorage>) -> (Offset, Option<StorageError>) {
     let path = ReplicationPath::IntraCluster;
     let mut acknowledged = Offset(0);
     let mut failure = None;
@@ -112,10 +49,10 @@ fn run(log: &mut PartitionLog<Failing>) -> (Offset, Option<StorageError>) {
 fn a_failure_takes_the_log_offline_and_loses_nothing_acknowledged() {
     let mut failures = 0;
     for changes in 0.. {
-        let mut storage = Failing { inner: MemoryStorage::new(), left: usize::MAX };
         let config = LogConfig::default();
-        storage.inner = PartitionLog::create(storage.inner, config.clone(), NOW).unwrap().into_storage();
-        storage.left = changes;
+        let created = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap().into_storage();
+        let mut storage = FaultyStorage::over(created);
+        storage.fail_after(changes);
         let clean = Recovery::Clean;
         let Ok((mut log, _)) = PartitionLog::open(storage, config.clone(), clean, NOW) else {
             continue;
@@ -130,7 +67,7 @@ fn a_failure_takes_the_log_offline_and_loses_nothing_acknowledged() {
             let append = log.append_as_follower(bytes, LeaderEpoch(9), path, NOW);
             assert_eq!(append, Err(AppendError::Storage(failure.clone())));
         }
-        let image = log.into_storage().inner;
+        let image = log.into_storage().visible().clone();
         let (log, _) = PartitionLog::open(image, config, Recovery::Unclean, NOW).unwrap();
         assert!(log.log_end_offset() >= acknowledged, "after {changes}");
         show(&log);

@@ -5,6 +5,7 @@
 //! through this trait.
 
 mod error;
+mod faulty;
 mod file;
 mod memory;
 
@@ -13,6 +14,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 
 pub use error::{Operation, StorageError};
+pub use faulty::{FaultyCalls, FaultyStorage, Unsynced};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 

@@ -1,66 +1,21 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! A storage that cannot write one kind of file.
 
-use bytes::Bytes;
 use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::RecordBatch;
-use cleanslate_log::storage::{MemoryStorage, Operation, Storage, StorageError};
+use cleanslate_log::storage::FaultyStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
 use crate::upstream::support::{NOW, end_txn, plain, produced};
 
-#[derive(Debug)]
-struct Failing {
-    inner: MemoryStorage,
-    suffix: &'static str,
-}
-
-impl Failing {
-    fn check(&self, operation: Operation, name: &str) -> Result<(), StorageError> {
-        if name.ends_with(self.suffix) {
-            let (kind, message) = (std::io::ErrorKind::Other, "a directory is in the way".to_owned());
-            return Err(StorageError::Io { operation, name: name.to_owned(), kind, message });
-        }
-        Ok(())
-    }
-}
-
-impl Storage for Failing {
-    fn names(&self) -> Result<Vec<String>, StorageError> {
-        self.inner.names()
-    }
-    fn len(&self, name: &str) -> Result<Option<u64>, StorageError> {
-        self.inner.len(name)
-    }
-    fn read(&self, name: &str, at: u64, max: usize) -> Result<Bytes, StorageError> {
-        self.inner.read(name, at, max)
-    }
-    fn append(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
-        self.check(Operation::Append, name)?;
-        self.inner.append(name, bytes)
-    }
-    fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
-        self.inner.truncate(name, len)
-    }
-    fn replace(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
-        self.check(Operation::Replace, name)?;
-        self.inner.replace(name, bytes)
-    }
-    fn remove(&mut self, name: &str) -> Result<(), StorageError> {
-        self.inner.remove(name)
-    }
-    fn sync(&mut self, name: &str) -> Result<(), StorageError> {
-        self.inner.sync(name)
-    }
-}
-
-fn failing(suffix: &'static str) -> PartitionLog<Failing> {
-    let storage = Failing { inner: MemoryStorage::new(), suffix };
+fn failing(suffix: &str) -> PartitionLog<FaultyStorage> {
+    let mut storage = FaultyStorage::new();
+    storage.refuse_files(suffix);
     PartitionLog::create(storage, LogConfig::default(), NOW).unwrap()
 }
 
-fn append(log: &mut PartitionLog<Failing>, batch: &RecordBatch, origin: AppendOrigin) -> Result<(), &'static str> {
+fn append(log: &mut PartitionLog<FaultyStorage>, batch: &RecordBatch, origin: AppendOrigin) -> Result<(), &'static str> {
     let result = log.append_as_leader(batch.bytes().clone(), origin, LeaderEpoch(0), TransactionVersion::V0, NOW);
     result.map(|_| ()).map_err(|error| error.kafka_class())
 }
@@ -85,7 +40,7 @@ fn test_append_to_transaction_index_failure() {
     assert_eq!((log.log_end_offset(), log.last_stable_offset()), (Offset(11), Offset(0)));
     log.update_high_watermark(Offset(12));
     assert_eq!(log.last_stable_offset(), Offset(0));
-    let storage = log.into_storage().inner;
+    let storage = log.into_storage().visible().clone();
     let (mut log, _) = PartitionLog::open(storage, LogConfig::default(), Recovery::Unclean, NOW).unwrap();
     log.update_high_watermark(Offset(12));
     assert_eq!((log.log_end_offset(), log.first_unstable_offset()), (Offset(11), None));
