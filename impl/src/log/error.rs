@@ -17,6 +17,16 @@ pub enum AppendError {
     /// What a leader checks before it gives offsets.
     #[error(transparent)]
     Assign(#[from] AssignError),
+    /// An aborted transaction is stored in a version that is not known.
+    #[error("{file}: aborted transaction of version {version} at byte {position}, expected 0")]
+    TxnIndexVersion {
+        /// The transaction index.
+        file: String,
+        /// Where the entry begins.
+        position: u64,
+        /// The first byte of its version.
+        version: i8,
+    },
     /// A new segment would begin at or below the active one, which begins behind the log end offset: a refused append
     /// over a gap has left it there.
     #[error("a segment at offset {offset} cannot follow the active one at offset {active}")]
@@ -95,7 +105,7 @@ impl AppendError {
             Self::CorruptRecord(_) => "CorruptRecordException",
             Self::Assign(error) => error.kafka_class(),
             Self::InvalidRecord(_) => "InvalidRecordException",
-            Self::RollBelowActive { .. } => "KafkaException",
+            Self::RollBelowActive { .. } | Self::TxnIndexVersion { .. } => "KafkaException",
             Self::RecordTooLarge { .. } => "RecordTooLargeException",
             Self::RecordBatchTooLarge { .. } => "RecordBatchTooLargeException",
             Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
@@ -160,6 +170,16 @@ pub enum LogError {
     /// The mirror metadata cannot be read or written.
     #[error("mirror metadata: {0}")]
     MirrorMetadata(#[from] crate::mirror::MetadataError),
+    /// An aborted transaction is stored in a version that is not known.
+    #[error("{file}: aborted transaction of version {version} at byte {position}, expected 0")]
+    TxnIndexVersion {
+        /// The transaction index.
+        file: String,
+        /// Where the entry begins.
+        position: u64,
+        /// The first byte of its version.
+        version: i8,
+    },
     /// A new segment would begin at or below the active one, which begins behind the log end offset: a refused append
     /// over a gap has left it there.
     #[error("a segment at offset {offset} cannot follow the active one at offset {active}")]
@@ -230,7 +250,7 @@ impl LogError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::AlreadyExists => "IllegalStateException",
-            Self::RollBelowActive { .. } => "KafkaException",
+            Self::RollBelowActive { .. } | Self::TxnIndexVersion { .. } => "KafkaException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
             Self::Unsupported { .. } => "UnsupportedForMessageFormatException",

@@ -100,6 +100,9 @@ impl<S: Storage> PartitionLog<S> {
             if !kinds.contains(&SegmentFile::TimeIndex) {
                 self.storage.replace(&segment.name(SegmentFile::TimeIndex), &bytes::Bytes::new())?;
             }
+            if segment.has_offset_index {
+                check_txn_index(&self.storage, &segment)?;
+            }
             let is_damaged = segment.aborted.iter().any(|aborted| aborted.last_offset < base);
             if !segment.has_offset_index || is_damaged {
                 segment = match self.recover_segment(segment, None, report, now)? {
@@ -212,6 +215,14 @@ fn scan(storage: &impl Storage, segment: &mut Segment, mut expected: Offset) -> 
         segment.take_in(slot);
         expected = batch.next_offset();
     }
+}
+
+/// Aborted transactions are of a version that is known. Of a segment that is going to be recovered for want of an offset
+/// index, Kafka does not ask.
+fn check_txn_index(storage: &impl Storage, segment: &Segment) -> Result<(), LogError> {
+    let file = segment.name(SegmentFile::TxnIndex);
+    let unknown = AbortedTxn::first_unknown_version(&storage.read_all(&file)?.unwrap_or_default());
+    unknown.map_or(Ok(()), |(position, version)| Err(LogError::TxnIndexVersion { file, position, version }))
 }
 
 fn load_indexes(storage: &mut impl Storage, base: Offset, now: TimestampMs) -> Result<Segment, StorageError> {

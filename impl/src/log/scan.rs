@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::record::{AnyBatch, DecodeError, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MIN_BATCH_LENGTH, RecordBatch};
+use crate::record::{AnyBatch, DecodeError, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH, RecordBatch};
 use crate::storage::{Storage, StorageError};
 
 /// Fewer bytes than this at the end of a file are no batch, whatever they are.
@@ -61,7 +61,7 @@ impl<'a, S: Storage> Scanner<'a, S> {
         if left < MIN_BYTES {
             return Ok(None);
         }
-        let head = self.bytes(LOG_OVERHEAD_BYTES)?;
+        let head = self.bytes(MAGIC_POSITION + 1)?;
         let length = head.get(8..LOG_OVERHEAD_BYTES).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_be_bytes);
         // A length that no batch can have is for the decoder to refuse.
         let size = match usize::try_from(length.max(MIN_BATCH_LENGTH)) {
@@ -71,17 +71,27 @@ impl<'a, S: Storage> Scanner<'a, S> {
         if size as u64 > left && length >= MIN_BATCH_LENGTH {
             return Ok(None);
         }
+        let magic = head.get(MAGIC_POSITION).copied().map_or(0, u8::cast_signed);
         let bytes = self.bytes(size)?;
-        let (batch, _) = AnyBatch::decode(&bytes, 0)?;
+        // The magic lies in front of what the CRC covers: Kafka takes any above 2 for 2, and keeps the batch.
+        let batch = match magic > MAGIC_V2 && length >= MIN_BATCH_LENGTH {
+            true => AnyBatch::V2(RecordBatch::decode_on_file(&bytes)?),
+            false => AnyBatch::decode(&bytes, 0)?.0,
+        };
         self.position = self.position.saturating_add(batch.size_in_bytes() as u64);
         Ok(Some(batch))
     }
 
-    /// The next batch of magic 2: an older one is an error.
+    /// The next batch of magic 2: an older one is an error, and so is one of a magic that there is none of, as where Kafka
+    /// reads from memory.
     pub(super) fn next_v2(&mut self) -> Result<Option<RecordBatch>, ScanError> {
         match self.next()? {
             None => Ok(None),
-            Some(AnyBatch::V2(batch)) => Ok(Some(batch)),
+            Some(AnyBatch::V2(batch)) if batch.header().magic == MAGIC_V2 => Ok(Some(batch)),
+            Some(AnyBatch::V2(batch)) => {
+                let magic = batch.header().magic;
+                Err(ScanError::Corrupt(DecodeError::UnknownMagic { position: MAGIC_POSITION, magic }))
+            }
             Some(AnyBatch::Legacy(batch)) => {
                 let magic = batch.magic();
                 Err(ScanError::Unsupported(DecodeError::UnsupportedMagic { position: MAGIC_POSITION, magic }))

@@ -46,7 +46,15 @@ impl AbortedTxn {
         out.freeze()
     }
 
-    /// Reads a file. What follows the last whole entry is ignored, and the version is: Kafka reads one byte of it.
+    /// The first entry of a file, by its position in bytes, whose version is above 0, and that version. Kafka reads the first
+    /// byte of the two, as a signed number (Kafka: `AbortedTxn.version`, `TransactionIndex.iterable`).
+    pub(super) fn first_unknown_version(file: &Bytes) -> Option<(u64, i8)> {
+        let versions = file.chunks_exact(TXN_INDEX_ENTRY_BYTES).map(|entry| entry.first().copied().map_or(0, u8::cast_signed));
+        let unknown = versions.enumerate().find(|(_, version)| *version > 0);
+        unknown.map(|(index, version)| ((index * TXN_INDEX_ENTRY_BYTES) as u64, version))
+    }
+
+    /// Reads a file. What follows the last whole entry is ignored, and the version is not looked at.
     pub(super) fn decode_all(mut file: Bytes) -> Vec<Self> {
         let mut entries = Vec::with_capacity(file.len() / TXN_INDEX_ENTRY_BYTES);
         while file.len() >= TXN_INDEX_ENTRY_BYTES {

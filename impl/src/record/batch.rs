@@ -41,6 +41,12 @@ impl RecordBatch {
         Ok((Self { bytes, header }, cursor.position()))
     }
 
+    /// Reads the bytes of one batch as they are on file, where a magic above 2 is taken for 2 (Kafka: `FileLogInputStream`).
+    pub(crate) fn decode_on_file(bytes: &Bytes) -> Result<Self, DecodeError> {
+        let header = BatchHeader::decode_checking(bytes, 0, |_, _| Ok(()))?;
+        Ok(Self { bytes: bytes.clone(), header })
+    }
+
     /// Puts a header before encoded records; the CRC is the header's, not computed.
     pub(super) fn assemble(header: BatchHeader, records: &[u8]) -> Self {
         let mut bytes = BytesMut::with_capacity(HEADER_BYTES + records.len());

@@ -169,7 +169,7 @@ pub struct BatchHeader {
     pub batch_length: i32,
     /// Epoch of the leader that appended the batch; -1 from a producer. Not covered by the CRC.
     pub partition_leader_epoch: LeaderEpoch,
-    /// Always 2.
+    /// 2; in a batch that was found on file perhaps above, as Kafka does not look at it there and the CRC does not cover it.
     pub magic: i8,
     /// CRC-32C of the bytes from the attributes to the end of the batch.
     pub crc: u32,
@@ -197,6 +197,15 @@ impl BatchHeader {
     /// # Errors
     /// When the magic is not 2, the batch length is too small for a header, or fewer than 61 bytes are there.
     pub fn decode(buf: &Bytes, at: usize) -> Result<Self, DecodeError> {
+        Self::decode_checking(buf, at, check_magic)
+    }
+
+    /// As [`BatchHeader::decode`], with another check of the magic and its position.
+    pub(super) fn decode_checking(
+        buf: &Bytes,
+        at: usize,
+        check_magic: impl FnOnce(i8, usize) -> Result<(), DecodeError>,
+    ) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::starting_at(buf, at);
         let base_offset = Offset(cursor.i64("base offset")?);
         let length_position = cursor.position();
