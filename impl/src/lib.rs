@@ -11,6 +11,11 @@
 //! Nothing here reads a clock, starts a thread or takes a lock; times are handed in, in milliseconds. No input makes this
 //! crate panic: what cannot be done is an error, named after the exception that Kafka throws in its place.
 //!
+//! No file makes it allocate more than a multiple of the bytes that are there, and of the bound on decompressed bytes:
+//! [`record`](record#memory) has the formula, which holds for all files of a log together when it is opened. There the bound is
+//! [`log::LogConfig::max_decompressed_bytes`], and [`record::DEFAULT_MAX_DECOMPRESSED_BYTES`] for a compressed control batch of a
+//! producer.
+//!
 //! # What is not there
 //!
 //! A log opens segments with batches of the formats before magic 2, but neither appends nor compacts such. There is no remote storage. Index files

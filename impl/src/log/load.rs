@@ -111,7 +111,7 @@ impl<S: Storage> PartitionLog<S> {
                 };
             } else if first_unflushed.is_none_or(|first| base < first) {
                 let expected = self.segments.last().map_or(Offset(0), Segment::next_offset);
-                scan(&self.storage, &mut segment, expected)?;
+                scan(&self.storage, &mut segment, expected, self.config.max_decompressed_bytes)?;
             }
             self.segments.push(segment);
         }
@@ -204,13 +204,18 @@ impl<S: Storage> PartitionLog<S> {
 }
 
 /// Finds the batches of a segment by their headers and trusts the rest.
-fn scan(storage: &impl Storage, segment: &mut Segment, mut expected: Offset) -> Result<(), LogError> {
+fn scan(
+    storage: &impl Storage,
+    segment: &mut Segment,
+    mut expected: Offset,
+    max_decompressed_bytes: usize,
+) -> Result<(), LogError> {
     let name = segment.name(SegmentFile::Log);
     let mut scanner = Scanner::new(storage, &name, 0)?;
     loop {
         let position = scanner.position();
         let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { return Ok(()) };
-        let slot = BatchSlot::of_any(&batch, position);
+        let slot = BatchSlot::of_any(&batch, position, max_decompressed_bytes);
         check_ascends(&slot, expected)?;
         segment.take_in(slot);
         expected = batch.next_offset();

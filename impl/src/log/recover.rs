@@ -94,7 +94,8 @@ impl<S: Storage> PartitionLog<S> {
     ) -> Result<End, LogError> {
         reset(segment, &mut self.storage)?;
         let name = segment.name(SegmentFile::Log);
-        let mut recovered = Recovering::new(segment, psm, rules, &mut self.epochs);
+        let bound = self.config.max_decompressed_bytes;
+        let mut recovered = Recovering::new(segment, psm, rules, &mut self.epochs, bound);
         let end = recovered.take_all(&mut Scanner::new(&self.storage, &name, 0)?, self.config.index_interval_bytes as u64)?;
         let epochs_changed = recovered.epochs_changed;
         let (offset_index, time_index) = recovered.indexed;
@@ -121,6 +122,7 @@ struct Recovering<'a> {
     /// The files of offset index and time index.
     indexed: (BytesMut, BytesMut),
     last_indexed: u64,
+    max_decompressed_bytes: usize,
     epochs_changed: bool,
 }
 
@@ -130,9 +132,10 @@ impl<'a> Recovering<'a> {
         psm: &'a mut ProducerStateManager,
         rules: BarrierRules<'a>,
         epochs: &'a mut LeaderEpochCache,
+        max_decompressed_bytes: usize,
     ) -> Self {
         let indexed = (BytesMut::new(), BytesMut::new());
-        Self { segment, psm, rules, epochs, indexed, last_indexed: 0, epochs_changed: false }
+        Self { segment, psm, rules, epochs, indexed, last_indexed: 0, max_decompressed_bytes, epochs_changed: false }
     }
 
     fn take_all<S: Storage>(&mut self, scanner: &mut Scanner<'_, S>, interval: u64) -> Result<End, LogError> {
@@ -152,7 +155,7 @@ impl<'a> Recovering<'a> {
             }
             // The first batch may begin below the segment's base, where a refused append over a gap had begun the segment.
             let expected = self.segment.slots.last().map_or(Offset(0), |slot| slot.last_offset.plus(1));
-            let slot = BatchSlot::of_any(&batch, position);
+            let slot = BatchSlot::of_any(&batch, position, self.max_decompressed_bytes);
             if let Err(error) = check_ascends(&slot, expected) {
                 return Ok(End::Corrupt(error.to_string()));
             }

@@ -31,14 +31,16 @@ impl BatchSlot {
         }
     }
 
-    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read.
-    pub(super) fn of_any(batch: &AnyBatch, position: u64) -> Self {
+    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read
+    /// within the bound on decompressed bytes.
+    pub(super) fn of_any(batch: &AnyBatch, position: u64, max_decompressed_bytes: usize) -> Self {
         let last_offset = batch.last_offset();
         let legacy = match batch {
             AnyBatch::V2(batch) => return Self::new(batch, position),
             AnyBatch::Legacy(legacy) => legacy,
         };
-        let first = legacy.records().ok().and_then(|records| records.first().map(|record| record.offset));
+        let first =
+            legacy.records_within(max_decompressed_bytes).ok().and_then(|records| records.first().map(|record| record.offset));
         let (max_timestamp, size) = (batch.max_timestamp(), batch.size_in_bytes());
         Self { base_offset: first.unwrap_or(last_offset), last_offset, max_timestamp, position, size }
     }

@@ -10,7 +10,7 @@ use super::header::{
     ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES, RECORD_COUNT_POSITION, TimestampType,
 };
 use super::reader::size_at;
-use super::record_body::{RawRecord, Record};
+use super::record_body::{MIN_RECORD_BYTES, RawRecord, Record};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 /// Exactly one batch of magic 2.
@@ -250,8 +250,9 @@ impl RecordBatch {
             return Ok(Vec::new());
         };
         payload.read(|cursor| {
-            // Grows with what was read: a record takes 7 bytes at least, so the declared count is no reason to allocate.
-            let mut records = Vec::new();
+            // The declared count is believed as far as there are bytes for it.
+            let possible = cursor.remaining() / MIN_RECORD_BYTES;
+            let mut records = Vec::with_capacity(usize::try_from(payload.count).unwrap_or(possible).min(possible));
             for _ in 0..payload.count {
                 let record = if skim { RawRecord::skim(cursor)? } else { RawRecord::decode(cursor)? };
                 records.push(record.into_record(&self.header)?);

@@ -1,7 +1,19 @@
 //! Kafka's record batches: those of magic 2 to read, check and build, those of magic 0 and 1 to read.
 //!
-//! No input makes this module panic, and none makes it allocate more than a fixed multiple of the input's size or, where
-//! it decompresses, of the bound that the caller or [`DEFAULT_MAX_DECOMPRESSED_BYTES`] sets.
+//! No input makes this module panic.
+//!
+//! # Memory
+//!
+//! Whatever the input says, reading it allocates at most this many bytes at once:
+//!
+//! ```text
+//! MEMORY_PER_BYTE * (bytes of the input + bytes that come out of compressed records) + 2 * bound + MEMORY_FIXED_BYTES
+//! ```
+//!
+//! The bound is on the bytes that come out, set by the caller or [`DEFAULT_MAX_DECOMPRESSED_BYTES`]; where nothing is
+//! compressed it counts as 0. The worst that a byte can become is half a [`Header`]; records with few or no headers take a
+//! quarter of that or less. A batch itself, its keys and its values share the input's bytes. The decoder of zstd has a context
+//! of some 100 KiB besides, which Rust's allocator does not see.
 
 mod any_batch;
 mod assign;
@@ -42,3 +54,8 @@ pub use legacy::{LEGACY_CRC_POSITION, LegacyBatch, LegacyRecord, MIN_BATCH_LENGT
 pub use mirror_pid_reset::{MirrorPidResetLayout, MirrorPidResetRecord};
 pub use reader::BatchReader;
 pub use record_body::{Header, Record};
+
+/// The most bytes that are allocated for a byte of input: see [the module](self#memory).
+pub const MEMORY_PER_BYTE: usize = 64;
+/// What is allocated whatever the input's size, in bytes: see [the module](self#memory).
+pub const MEMORY_FIXED_BYTES: usize = 128 * 1024;

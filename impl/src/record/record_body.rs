@@ -11,6 +11,9 @@ use super::header::{BatchHeader, TimestampType};
 use super::varint::{write_varint, write_varlong};
 use crate::types::{Offset, TimestampMs};
 
+/// The fewest bytes of a record: its length, attributes, two deltas, two lengths and a count.
+pub(super) const MIN_RECORD_BYTES: usize = 7;
+
 /// A header of a record: a name and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Header {
@@ -50,6 +53,8 @@ pub(super) struct RawRecord<'a> {
     pub(super) key: Option<Cursor<'a>>,
     pub(super) value: Option<Cursor<'a>>,
     headers: Cursor<'a>,
+    /// How many there are.
+    header_count: usize,
     /// Position behind the length field, for errors about the whole record.
     pub(super) position: usize,
 }
@@ -83,8 +88,8 @@ impl<'a> RawRecord<'a> {
         let key = body.nullable_part("record key")?;
         let value = body.nullable_part("record value")?;
         let headers = body.clone();
-        skip_headers(body)?;
-        Ok(Self { timestamp_delta, offset_delta, key, value, headers, position })
+        let header_count = skip_headers(body)?;
+        Ok(Self { timestamp_delta, offset_delta, key, value, headers, header_count, position })
     }
 
     /// Resolves offset and timestamp by the batch's header. A timestamp wraps as in Java: a delete horizon as base is
@@ -99,7 +104,7 @@ impl<'a> RawRecord<'a> {
             timestamp,
             key: self.key.map(Cursor::into_bytes),
             value: self.value.map(Cursor::into_bytes),
-            headers: decode_headers(&mut self.headers)?,
+            headers: decode_headers(&mut self.headers, self.header_count)?,
         })
     }
 }
@@ -120,16 +125,19 @@ fn header_key<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, DecodeError> {
     cursor.split(length, "header key")
 }
 
-fn skip_headers(cursor: &mut Cursor<'_>) -> Result<(), DecodeError> {
-    for _ in 0..header_count(cursor)? {
+/// Reads over the headers; returns how many there are.
+fn skip_headers(cursor: &mut Cursor<'_>) -> Result<usize, DecodeError> {
+    let count = header_count(cursor)?;
+    for _ in 0..count {
         header_key(cursor)?;
         cursor.nullable_part("header value")?;
     }
-    Ok(())
+    Ok(count)
 }
 
-fn decode_headers(cursor: &mut Cursor<'_>) -> Result<Vec<Header>, DecodeError> {
-    let mut headers = Vec::new();
+/// `found` headers are there, as was found before: so much is allocated, and no more.
+fn decode_headers(cursor: &mut Cursor<'_>, found: usize) -> Result<Vec<Header>, DecodeError> {
+    let mut headers = Vec::with_capacity(found);
     for _ in 0..header_count(cursor)? {
         let key = header_key(cursor)?.into_bytes();
         let value = cursor.nullable_part("header value")?.map(Cursor::into_bytes);
