@@ -7,7 +7,7 @@ use bytes::Bytes;
 use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::BatchBuilder;
-use cleanslate_log::storage::{FileStorage, MAX_NAME_BYTES, MemoryStorage, Storage, StorageError};
+use cleanslate_log::storage::{FaultyStorage, FileStorage, MAX_NAME_BYTES, MemoryStorage, Storage, StorageError};
 use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 use proptest::prelude::*;
 
@@ -18,6 +18,7 @@ fn bytes(text: &str) -> Bytes {
 /// Runs a test on an empty storage of each kind.
 fn on_each(test: impl Fn(&mut dyn AnyStorage)) {
     test(&mut MemoryStorage::new());
+    test(&mut FaultyStorage::new());
     let dir = tempfile::tempdir().unwrap();
     test(&mut FileStorage::open(dir.path()).unwrap());
 }

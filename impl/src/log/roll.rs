@@ -110,7 +110,7 @@ impl<S: Storage> PartitionLog<S> {
         self.take_snapshot()?;
         for index in 0..self.segments.len() {
             let Some(segment) = self.segments.get_mut(index) else { break };
-            let closed = segment.close(&mut self.storage);
+            let closed = segment.close(&mut self.storage).and_then(|()| segment.sync(&mut self.storage));
             self.or_offline(closed)?;
         }
         Ok(())

@@ -311,6 +311,9 @@ impl Segment {
         }
         if let Some(position) = self.position_of(target) {
             storage.truncate(&self.name(SegmentFile::Log), position)?;
+            // Kafka does not wait for this. But when the next segment begins at the target, which may be the recovery point by
+            // then, nothing makes this one durable any more, and what was cut could come back in a crash.
+            storage.sync(&self.name(SegmentFile::Log))?;
             self.valid_bytes = position;
             self.file_bytes = position;
             self.slots.retain(|slot| slot.position < position);
@@ -335,9 +338,14 @@ impl Segment {
         if self.largest.is_some() { self.add_time_index_entry(storage) } else { Ok(()) }
     }
 
-    /// Makes the segment durable.
+    /// Makes the segment durable, with both indexes.
     pub(super) fn flush(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
         self.touch_indexes(storage)?;
+        self.sync(storage)
+    }
+
+    /// Makes durable what there is of the segment's files.
+    pub(super) fn sync(&self, storage: &mut impl Storage) -> Result<(), StorageError> {
         for file in SegmentFile::ALL {
             let name = self.name(file);
             if storage.len(&name)?.is_some() {
