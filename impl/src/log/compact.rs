@@ -134,6 +134,8 @@ impl<S: Storage> PartitionLog<S> {
                         return Ok(true);
                     }
                     map.offsets.insert(key, record.offset);
+                    // A map that is full may end within a batch (Kafka: `SkimpyOffsetMap.put`).
+                    map.latest = record.offset;
                 }
             }
             if batch.last_offset() >= options.first_dirty {

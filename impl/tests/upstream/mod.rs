@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
 mod leader_epoch_file_cache_test;
+mod log_cleaner_test;
 mod log_loader_test;
 mod log_segment_test;
 mod log_validator_test;
