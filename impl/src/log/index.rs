@@ -190,3 +190,6 @@ impl TimeIndex {
 fn relative(base_offset: Offset, offset: Offset) -> i32 {
     i32::try_from(offset.get().saturating_sub(base_offset.get())).unwrap_or(i32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

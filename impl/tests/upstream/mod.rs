@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
+mod file_records_test;
 mod leader_epoch_file_cache_test;
 mod log_cleaner_test;
 mod log_loader_test;

@@ -83,3 +83,29 @@ fn test_aborted_txn_serde() {
     assert_eq!(aborted(&log), [entry]);
     assert_eq!(encoded(&[entry]).len(), cleanslate_log::log::TXN_INDEX_ENTRY_BYTES);
 }
+
+/// The file is there from the first aborted transaction on, and an index without a file is one without entries.
+#[test]
+fn test_is_empty() {
+    let mut log = new_log(&LogConfig::default());
+    let first = crate::upstream::support::produced(4, 0, 0, 1).transactional(true);
+    lead(&mut log, first).unwrap();
+    assert_eq!((log.storage().len(TXN_INDEX_FILE), aborted(&log)), (Ok(None), vec![]));
+    let mut storage = log.storage().clone();
+    storage.replace(TXN_INDEX_FILE, &encoded(&[]).freeze()).unwrap();
+    assert_eq!(aborted(&reopen_files(storage, log.config(), Recovery::Clean, 0, 0)), []);
+    crate::upstream::support::lead_marker(&mut log, &crate::upstream::support::end_txn(4, 0, false, 0)).unwrap();
+    assert_eq!((log.storage().len(TXN_INDEX_FILE), aborted(&log)), (Ok(Some(34)), vec![(4, 0, 1, 2)]));
+}
+
+/// The index goes with its segment.
+#[test]
+fn test_delete_if_exists() {
+    let mut log = indexed(&ENTRIES, 0);
+    log.roll(NOW).unwrap();
+    log.update_high_watermark(Offset(100));
+    log.maybe_increment_log_start_offset(Offset(100)).unwrap();
+    assert_eq!(log.delete_old_segments(NOW), Ok(1));
+    assert_eq!((log.storage().len(TXN_INDEX_FILE), aborted(&log)), (Ok(None), vec![]));
+    assert_eq!(log.delete_old_segments(NOW), Ok(0));
+}
