@@ -13,6 +13,8 @@ pub const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 
 /// Of a file that is to be deleted.
 pub(super) const DELETED: &str = ".deleted";
+/// Of a checkpoint that is to be deleted.
+pub(super) const DELETED_CHECKPOINT: &str = ".checkpoint.deleted";
 /// Of a segment that a cleaning round has not finished.
 pub(super) const CLEANED: &str = ".cleaned";
 /// Of a finished segment that is to take the place of others.

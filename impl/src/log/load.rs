@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::config::{LogConfig, OpenOptions, Recovery};
 use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
-use super::files::{CLEANED, DELETED, SWAP, SegmentFile};
+use super::files::{CLEANED, DELETED, DELETED_CHECKPOINT, SWAP, SegmentFile};
 use super::index::{OffsetIndex, TimeIndex};
 use super::partition_log::PartitionLog;
 use super::rebuild::scan_failed;
@@ -110,8 +110,7 @@ impl<S: Storage> PartitionLog<S> {
                     Recovered::Overflows(segment) => return Ok(Some(segment)),
                 };
             } else if first_unflushed.is_none_or(|first| base < first) {
-                let expected = self.segments.last().map_or(Offset(0), Segment::next_offset);
-                scan(&self.storage, &mut segment, expected, self.config.max_decompressed_bytes)?;
+                scan(&self.storage, &mut segment, self.config.max_decompressed_bytes)?;
             }
             self.segments.push(segment);
         }
@@ -203,13 +202,10 @@ impl<S: Storage> PartitionLog<S> {
     }
 }
 
-/// Finds the batches of a segment by their headers and trusts the rest.
-fn scan(
-    storage: &impl Storage,
-    segment: &mut Segment,
-    mut expected: Offset,
-    max_decompressed_bytes: usize,
-) -> Result<(), LogError> {
+/// Finds the batches of a segment by their headers and trusts the rest. A segment may reach into the next one: Kafka does not make
+/// a cut durable before the next segment begins, so a power failure can bring back what was cut, and Kafka opens that.
+fn scan(storage: &impl Storage, segment: &mut Segment, max_decompressed_bytes: usize) -> Result<(), LogError> {
+    let mut expected = Offset(0);
     let name = segment.name(SegmentFile::Log);
     let mut scanner = Scanner::new(storage, &name, 0)?;
     loop {
@@ -249,7 +245,8 @@ fn load_indexes(storage: &mut impl Storage, base: Offset, now: TimestampMs) -> R
 /// Finishes or undoes what compaction had begun to replace (Kafka: `removeTempFilesAndCollectSwapFiles`).
 fn finish_replacements(storage: &mut impl Storage) -> Result<(), StorageError> {
     let names = storage.names()?;
-    for name in names.iter().filter(|name| name.ends_with(DELETED)) {
+    // Deleted checkpoints are those of another log, the metadata log of KRaft.
+    for name in names.iter().filter(|name| name.ends_with(DELETED) && !name.ends_with(DELETED_CHECKPOINT)) {
         storage.remove(name)?;
     }
     let base_of = |name: &str, suffix: &str| {
