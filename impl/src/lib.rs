@@ -1,7 +1,7 @@
 //! A partition log in Apache Kafka's format, its ProducerStateManager, and mirror barriers as a parameter.
 //!
 //! * [`record`]: record batches of magic 2, byte for byte.
-//! * [`storage`]: where bytes are kept: in memory, or in a directory.
+//! * [`storage`]: where bytes are kept: in memory, in a directory, or where it fails on demand.
 //! * [`psm`]: what a log remembers about producers, with the rules of Kafka 4.3.1.
 //! * [`barrier`]: what a MIRROR_PID_RESET control batch does to that, as a parameter of the log.
 //! * [`log`]: the log: append, read, truncate, recover.
