@@ -42,7 +42,7 @@ impl<S: Storage> PartitionLog<S> {
 
     /// Splits a segment that the log need not know.
     pub(super) fn split_files(&mut self, old: &Segment, now: TimestampMs) -> Result<Vec<Segment>, LogError> {
-        let slots = all_slots(&self.storage, old)?;
+        let slots = all_slots(&self.storage, old, self.config.max_decompressed_bytes)?;
         let mut parts = Vec::new();
         let mut rest = slots.as_slice();
         while let Some(first) = rest.first() {
@@ -77,14 +77,14 @@ pub(super) fn is_near(base_offset: Offset, offset: Offset) -> bool {
 }
 
 /// The batches of a segment that is to be split: its last offset is too far from its base, and nothing follows them.
-fn all_slots(storage: &impl Storage, segment: &Segment) -> Result<Vec<BatchSlot>, LogError> {
+fn all_slots(storage: &impl Storage, segment: &Segment, bound: usize) -> Result<Vec<BatchSlot>, LogError> {
     let name = segment.name(SegmentFile::Log);
     let mut scanner = Scanner::new(storage, &name, 0)?;
     let mut slots: Vec<BatchSlot> = Vec::new();
     loop {
         let position = scanner.position();
         let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { break };
-        slots.push(BatchSlot::of_any(&batch, position));
+        slots.push(BatchSlot::of_any(&batch, position, bound));
     }
     let base_offset = segment.base_offset;
     let last = slots.last().map(|slot| slot.last_offset).filter(|last| *last >= base_offset);
