@@ -122,7 +122,12 @@ impl Ledger {
         let writable = match to {
             MirrorState::Stopped => true,
             MirrorState::LogAlignment | MirrorState::Mirroring => false,
-            MirrorState::Paused | MirrorState::Stopping | MirrorState::Failed => return,
+            MirrorState::EpochFencing
+            | MirrorState::UleRecovery
+            | MirrorState::Pausing
+            | MirrorState::Paused
+            | MirrorState::Stopping
+            | MirrorState::Failed => return,
         };
         if writable != phase.writable {
             *phase = Phase { number: phase.number.saturating_add(1), writable };

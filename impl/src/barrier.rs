@@ -17,10 +17,21 @@
 //! * **Where** ([`AppliedOn`]): on the leader's append, on appends with replication origin, on reload, on segment
 //!   recovery.
 //!
+//! * **Open transactions** ([`OpenAtBarrier`]): the leader appends a barrier behind open transactions, or refuses it.
+//! * **Snapshots** ([`BarrierSnapshots`]): one in front of a barrier holds what the barrier cleared. It is harmless where the
+//!   replay meets the barrier (BAR-12); a snapshot behind the barrier only makes that replay rarer, because recovery and
+//!   truncation delete snapshots, and a load keeps few of them.
+//! * **An empty state** ([`EmptyState`]): Kafka does not replay a log into a state that is empty already. Behind a barrier,
+//!   empty does not mean that the log in front of it holds no producers.
+//! * **Compaction** ([`BarrierRetention`]): whether the cleaner may remove a barrier.
+//!
+//! [`BarrierPolicy::SOUND`] is the choice under which producer state is a function of the log: equal at equal offsets,
+//! however it was built (BAR-11).
+//!
 //! A producer cannot append a control batch at all, so a barrier never comes from a client.
 
-use crate::psm::{BatchKind, PendingAppend, ProducerStateError, ProducerStateManager};
-use crate::types::ProducerId;
+use crate::psm::{BatchFacts, BatchKind, PendingAppend, ProducerStateError, ProducerStateManager};
+use crate::types::{Offset, ProducerId};
 
 /// The control record type of a barrier.
 pub const CONTROL_TYPE_ID: i16 = 7;
@@ -35,7 +46,8 @@ pub enum Clears {
     NegativeIds,
     /// All entries; open and unreplicated transactions stay.
     AllIds,
-    /// All entries, the open transactions, and what the same append call has collected so far and would merge later.
+    /// All entries, the open transactions, the pending verifications, and what the same append call has collected so far
+    /// and would merge later. Ended transactions that are not replicated yet stay: the last stable offset must not pass them.
     AllIdsAndDerived,
 }
 
@@ -86,6 +98,49 @@ impl Default for AppliedOn {
     }
 }
 
+/// Whether a leader appends a barrier while a transaction is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OpenAtBarrier {
+    /// It does. What becomes of the transaction is told by [`Clears`]; no choice there is right, as readers take what is
+    /// neither open nor aborted for committed.
+    #[default]
+    Accept,
+    /// It refuses: the transactions have to be aborted first (BAR-13).
+    Refuse,
+}
+
+/// Which snapshots of producer state a barrier asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BarrierSnapshots {
+    /// None but those that are written anyway.
+    #[default]
+    AsUsual,
+    /// One behind the append call that carried a barrier which acted.
+    BehindBarrier,
+}
+
+/// What a rebuild does with a state that is empty and reaches the end of the log or beyond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EmptyState {
+    /// Nothing: there is nothing to forget (Kafka: `rebuildProducerState`, `isEmptyBeforeTruncation`).
+    #[default]
+    Kept,
+    /// It is rebuilt like any other (BAR-14).
+    Rebuilt,
+}
+
+/// Whether compaction may remove a barrier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BarrierRetention {
+    /// Never: to Kafka's cleaner it is a control batch of an unknown type (BAR-15).
+    #[default]
+    Forever,
+    /// When no batch of a producer is left in front of it, `delete.retention.ms` later. Snapshots in front of it go with it.
+    WhileItProtects,
+    /// `delete.retention.ms` after the first cleaning round that met it, as an end-transaction marker without records.
+    LikeMarker,
+}
+
 /// The barrier's rules in one design. The default is stock Kafka: nothing is cleared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BarrierPolicy {
@@ -97,6 +152,28 @@ pub struct BarrierPolicy {
     pub timing: Timing,
     /// Where it acts.
     pub applied_on: AppliedOn,
+    /// Whether a leader appends it behind open transactions.
+    pub open_transactions: OpenAtBarrier,
+    /// Which snapshots it asks for.
+    pub snapshots: BarrierSnapshots,
+    /// What a rebuild does with an empty state.
+    pub empty_state: EmptyState,
+    /// Whether compaction may remove it.
+    pub retention: BarrierRetention,
+}
+
+impl BarrierPolicy {
+    /// The rule under which producer state is a function of the log.
+    pub const SOUND: Self = Self {
+        clears: Clears::AllIdsAndDerived,
+        propagated: Propagated::ExpiresOnAppendAndReplay,
+        timing: Timing::AtPosition,
+        applied_on: AppliedOn::EVERYWHERE,
+        open_transactions: OpenAtBarrier::Refuse,
+        snapshots: BarrierSnapshots::AsUsual,
+        empty_state: EmptyState::Rebuilt,
+        retention: BarrierRetention::Forever,
+    };
 }
 
 /// Which way a batch came that is appended with replication origin.
@@ -134,18 +211,35 @@ impl BarrierRules<'_> {
     /// A batch that is no barrier changes nothing here; a barrier clears what the design says, if it acts in this place.
     ///
     /// # Errors
-    /// When a transaction that a marker before the barrier ended is not known to be open.
+    /// When a transaction that a marker before the barrier ended is not known to be open, or one is open that the design
+    /// does not accept.
     pub fn meet(
         &self,
         live: &mut ProducerStateManager,
         pending: &mut PendingAppend,
-        batch: &BatchKind,
+        batch: &BatchFacts,
         place: Place,
     ) -> Result<(), ProducerStateError> {
-        match batch {
+        match &batch.kind {
             BatchKind::Barrier { source_cluster_id } if self.acts(source_cluster_id.as_deref(), place) => {
+                self.check_open_transactions(live, batch.base_offset, place)?;
+                pending.note_barrier();
                 self.take_effect(live, pending)
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Only the leader can refuse: a copy or a replay has to take the log as it is. A leader's call holds one batch, so
+    /// nothing is pending.
+    fn check_open_transactions(&self, live: &ProducerStateManager, offset: Offset, place: Place) -> Result<(), ProducerStateError> {
+        let refuses = self.policy.open_transactions == OpenAtBarrier::Refuse && place == Place::LeaderAppend;
+        match live.ongoing_transactions().values().next() {
+            Some(txn) if refuses => Err(ProducerStateError::BarrierInTransaction {
+                producer_id: txn.producer_id,
+                offset,
+                txn_first_offset: txn.first_offset,
+            }),
             _ => Ok(()),
         }
     }
@@ -204,6 +298,7 @@ impl BarrierRules<'_> {
             Clears::AllIdsAndDerived => {
                 state.remove_producers(|_| true);
                 state.forget_ongoing_transactions();
+                state.forget_verifications();
             }
         }
     }

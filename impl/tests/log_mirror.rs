@@ -7,8 +7,8 @@ use MirrorState::{Failed, LogAlignment, Mirroring, Paused, Stopped, Stopping};
 use cleanslate_log::barrier::{BarrierPolicy, Clears};
 use cleanslate_log::log::{FetchIsolation, LogConfig, PartitionLog, Recovery};
 use cleanslate_log::mirror::{
-    Alignment, FetchBound, MetadataError, MirrorDesign, MirrorError, MirrorMetadata, MirrorPartition, MirrorState, PidMapping,
-    StopStep,
+    Alignment, FailedAttempts, FetchBound, MetadataError, MirrorDesign, MirrorError, MirrorMetadata, MirrorPartition, MirrorState,
+    PidMapping, StopStep,
 };
 use cleanslate_log::psm::{AppendOrigin, ProducerIdVisibility, TransactionVersion};
 use cleanslate_log::storage::{MemoryStorage, Storage};
@@ -45,28 +45,6 @@ fn names_of_states_are_read_as_they_are_shown() {
 }
 
 #[test]
-fn the_legal_transitions() {
-    let legal = [
-        (Stopped, LogAlignment),
-        (Failed, LogAlignment),
-        (LogAlignment, Mirroring),
-        (Mirroring, Paused),
-        (Paused, Mirroring),
-        (LogAlignment, Stopping),
-        (Mirroring, Stopping),
-        (Paused, Stopping),
-        (Failed, Stopping),
-        (Stopping, Stopped),
-    ];
-    for from in MirrorState::ALL {
-        for to in MirrorState::ALL {
-            let expected = from == to || to == Failed || legal.contains(&(from, to));
-            assert_eq!(from.may_become(to), expected, "{from} to {to}");
-        }
-    }
-}
-
-#[test]
 fn a_failed_mirror_goes_back_to_the_state_that_failed() {
     let mut partition = mirror(MirrorDesign::default());
     partition.transition(Failed).unwrap();
@@ -95,6 +73,7 @@ fn the_gate() {
     partition.start("A").unwrap();
     for state in [LogAlignment, Mirroring, Paused, Failed] {
         partition.transition(state).unwrap();
+        assert_eq!(partition.state(), state);
         for spec in specs {
             for origin in [AppendOrigin::Client, AppendOrigin::Coordinator] {
                 assert!(!passes(&partition, spec, origin), "{state} {spec}");
@@ -185,7 +164,7 @@ fn the_stop_sequence_of_the_newer_text() {
     mirror.mirror_append(fetched, EPOCH, NOW).unwrap();
     mirror.log_mut().update_high_watermark(Offset(3));
     mirror.transition(Stopping).unwrap();
-    for step in mirror.design().stop_order.clone() {
+    for step in mirror.design().stop.order.clone() {
         assert_eq!(mirror.run_stop_step(step, EPOCH, NOW), Ok(true), "{step:?}");
     }
     // The open transaction was cut off, and with it what followed; the barrier is the last batch.
@@ -253,6 +232,8 @@ fn a_restart_finds_the_mirror_where_it_was() {
             last_mirrored_offset: Some(Offset(1)),
             last_mirrored_epoch: Some(LeaderEpoch(3)),
             failed_from: None,
+            failed_attempts: FailedAttempts(0),
+            state_epoch: 3,
         }
     );
     assert_eq!(partition.log().mirror_source(), Some("A"));
@@ -271,9 +252,13 @@ fn metadata_is_written_as_it_is_read() {
         last_mirrored_offset: Some(Offset(0)),
         last_mirrored_epoch: None,
         failed_from: Some(Stopping),
+        failed_attempts: FailedAttempts::NOT_RETRYABLE,
+        state_epoch: 7,
     };
     let bytes = metadata.encode().unwrap();
-    assert_eq!(bytes, "0\nstate FAILED\nsource-cluster a cluster, with blanks\nlast-mirrored-offset 0\nfailed-from STOPPING\n");
+    let text = "0\nstate FAILED\nsource-cluster a cluster, with blanks\nlast-mirrored-offset 0\nfailed-from STOPPING\n\
+                failed-attempts -1\nstate-epoch 7\n";
+    assert_eq!(bytes, text);
     assert_eq!(MirrorMetadata::decode(&bytes), Ok(metadata));
     for bad in [
         &b""[..],
@@ -282,6 +267,8 @@ fn metadata_is_written_as_it_is_read() {
         b"0\nstate WRITABLE\n",
         b"0\nlast-mirrored-offset x\n",
         b"0\ncolour blue\n",
+        b"0\nfailed-attempts -2\n",
+        b"0\nstate-epoch 99999999999\n",
         b"0\nsource-cluster \n",
         b"\xff\n",
     ] {

@@ -62,6 +62,7 @@ impl<'a> Axes<'a> {
             )?,
             timing: self.choice("timing", &[("analysis", Timing::AtAnalysis), ("position", Timing::AtPosition)])?,
             applied_on: self.applied_on()?,
+            ..BarrierPolicy::default()
         };
         let ids = self.choice("psm-ids", &[("mapped", ProducerIdVisibility::Mapped), ("stock", ProducerIdVisibility::Stock)])?;
         Ok(LogConfig { barrier, ids, ..LogConfig::default() })

@@ -226,9 +226,12 @@ fn new_partition(config: &LogConfig, design: &MirrorDesign, mirrors: Option<&str
 
 fn turn(partition: &mut Partition, to: MirrorState, source: Option<&str>) -> Result<(), MirrorError> {
     match (to, source) {
-        (MirrorState::LogAlignment, Some(source)) => partition.start(source),
+        (MirrorState::LogAlignment, Some(source)) => partition.start(source).map(|_| ()),
         (MirrorState::LogAlignment, None) => partition.transition(LogMirrorState::LogAlignment),
+        (MirrorState::EpochFencing, _) => partition.transition(LogMirrorState::EpochFencing),
+        (MirrorState::UleRecovery, _) => partition.transition(LogMirrorState::UleRecovery),
         (MirrorState::Mirroring, _) => partition.transition(LogMirrorState::Mirroring),
+        (MirrorState::Pausing, _) => partition.transition(LogMirrorState::Pausing),
         (MirrorState::Paused, _) => partition.transition(LogMirrorState::Paused),
         (MirrorState::Stopping, _) => {
             partition.transition(LogMirrorState::Stopping)?;

@@ -50,7 +50,10 @@ fn cached(batch: &BatchMetadata) -> CachedBatch {
 const fn mirror_state(state: LogMirrorState) -> MirrorState {
     match state {
         LogMirrorState::LogAlignment => MirrorState::LogAlignment,
+        LogMirrorState::EpochFencing => MirrorState::EpochFencing,
+        LogMirrorState::UleRecovery => MirrorState::UleRecovery,
         LogMirrorState::Mirroring => MirrorState::Mirroring,
+        LogMirrorState::Pausing => MirrorState::Pausing,
         LogMirrorState::Paused => MirrorState::Paused,
         LogMirrorState::Stopping => MirrorState::Stopping,
         LogMirrorState::Stopped => MirrorState::Stopped,

@@ -40,7 +40,10 @@ impl MirrorState {
     pub const fn name(self) -> &'static str {
         match self {
             Self::LogAlignment => "LOG_ALIGNMENT",
+            Self::EpochFencing => "EPOCH_FENCING",
+            Self::UleRecovery => "ULE_RECOVERY",
             Self::Mirroring => "MIRRORING",
+            Self::Pausing => "PAUSING",
             Self::Paused => "PAUSED",
             Self::Stopping => "STOPPING",
             Self::Stopped => "STOPPED",

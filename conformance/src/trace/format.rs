@@ -251,8 +251,14 @@ pub enum Expect {
 pub enum MirrorState {
     /// PREPARING: the log is being aligned with the source's.
     LogAlignment,
+    /// The leader epoch is being raised above the source's; read-only.
+    EpochFencing,
+    /// After an unclean election of the source, all replicas have to come back; read-only.
+    UleRecovery,
     /// Batches are being fetched from the source; read-only.
     Mirroring,
+    /// The fetcher is being removed; read-only.
+    Pausing,
     /// No fetching for now; read-only.
     Paused,
     /// The stop sequence is running; read-only.

@@ -8,7 +8,7 @@ use super::result::AppendResult;
 use super::segment::Incoming;
 use super::txn_index::AbortedTxn;
 use super::validate::{Analyzed, analyze, check_order};
-use crate::barrier::{BarrierRules, Place, ReplicationPath};
+use crate::barrier::{BarrierRules, BarrierSnapshots, Place, ReplicationPath};
 use crate::psm::{
     AppendOrigin, BatchFacts, BatchMetadata, Completion, Met, PendingAppend, TransactionVersion, Verification, VerificationGuard,
 };
@@ -162,9 +162,14 @@ impl<S: Storage> PartitionLog<S> {
             Err(duplicate) => return Ok(duplicate_of(&duplicate)),
         };
         self.write(batches, &bytes)?;
+        let barrier_acted = pending.barrier_acted();
         let completed = self.commit(pending)?;
         self.psm.set_map_end_offset(self.log_end_offset);
         self.refresh_first_unstable_offset();
+        if barrier_acted && self.config.barrier.snapshots == BarrierSnapshots::BehindBarrier {
+            let taken = self.psm.take_snapshot(&mut self.storage);
+            self.or_offline(taken)?;
+        }
         Ok(AppendResult::appended(first_offset, last_offset, completed))
     }
 

@@ -5,7 +5,7 @@ use super::compact::OffsetMap;
 use super::error::LogError;
 use super::txn_index::AbortedTxn;
 use crate::psm::ProducerStateManager;
-use crate::record::{BatchBuilder, Compression, Record, RecordBatch, TimestampType};
+use crate::record::{BatchBuilder, Compression, ControlRecordType, Record, RecordBatch, TimestampType};
 use crate::types::{Offset, TimestampMs};
 
 /// The filter of the segments that become one.
@@ -64,6 +64,23 @@ impl CleanFilter<'_> {
             batch.delete_horizon()
         };
         rebuild(batch, kept, horizon).map(|batch| Kept::Batch(Box::new(batch)))
+    }
+
+    /// A batch stays, if only as a header; a header is no barrier.
+    pub(super) fn note_kept(&mut self, batch: &RecordBatch, kept: &RecordBatch) {
+        if self.producers.ids().sees(kept.producer_id()) {
+            self.txns.note_kept_producer();
+        }
+        if kept.record_count() == 0 {
+            self.note_removed(batch);
+        }
+    }
+
+    /// The records of a batch go.
+    pub(super) fn note_removed(&mut self, batch: &RecordBatch) {
+        if matches!(batch.control_type(), Ok(Some(ControlRecordType::MirrorPidReset))) {
+            self.txns.removed_barrier = Some(batch.base_offset());
+        }
     }
 
     fn keeps(&self, batch: &RecordBatch, record: &Record) -> bool {

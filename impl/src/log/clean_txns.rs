@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::LogError;
 use super::txn_index::AbortedTxn;
+use crate::barrier::BarrierRetention;
 use crate::record::{ControlRecordType, RecordBatch};
 use crate::types::{Offset, ProducerId};
 
@@ -16,9 +17,33 @@ pub(super) struct CleanedTransactions {
     aborted: BTreeMap<ProducerId, (AbortedTxn, bool)>,
     /// Producers of committed ones, of which a batch is still there.
     committed: BTreeSet<ProducerId>,
+    /// Whether barriers may go.
+    barriers: BarrierRetention,
+    /// Whether a batch of a producer was kept so far.
+    producer_kept: bool,
+    /// Offset of the last barrier that went.
+    pub(super) removed_barrier: Option<Offset>,
 }
 
 impl CleanedTransactions {
+    pub(super) fn new(barriers: BarrierRetention) -> Self {
+        Self { barriers, ..Self::default() }
+    }
+
+    /// A batch of a producer is kept.
+    pub(super) fn note_kept_producer(&mut self) {
+        self.producer_kept = true;
+    }
+
+    /// A barrier clears nothing of a log without producers in front of it.
+    fn barrier_may_go(&self) -> bool {
+        match self.barriers {
+            BarrierRetention::Forever => false,
+            BarrierRetention::WhileItProtects => !self.producer_kept,
+            BarrierRetention::LikeMarker => true,
+        }
+    }
+
     pub(super) fn add_aborted(&mut self, aborted: &[AbortedTxn]) {
         self.ahead.extend_from_slice(aborted);
         self.ahead.sort_by_key(|aborted| aborted.first_offset);
@@ -32,7 +57,8 @@ impl CleanedTransactions {
     }
 
     /// Whether a control batch may go. An ABORT marker stays as long as a batch of its transaction was seen, and is then
-    /// noted in `index`; a COMMIT marker likewise. An emptied one may go. Any other stays for ever. `position` is the byte of
+    /// noted in `index`; a COMMIT marker likewise. An emptied one may go. A barrier does what the design says. Any other stays
+    /// for ever. `position` is the byte of
     /// the segment where the batch begins.
     ///
     /// # Errors
@@ -55,6 +81,7 @@ impl CleanedTransactions {
                 _ => true,
             },
             Some(ControlRecordType::Commit) => !self.committed.remove(&batch.producer_id()),
+            Some(ControlRecordType::MirrorPidReset) => self.barrier_may_go(),
             Some(_) => false,
         })
     }

@@ -4,8 +4,9 @@
 //! of the end of what it has read, and leaves out what a later record of the same key replaces, tombstones and markers
 //! whose time is over, and what belongs to aborted transactions.
 //!
-//! A barrier is a control batch of a type that the cleaner does not know: it is kept for ever, at its offset. Which batches
-//! of the producers in front of it survive is another matter, so a barrier must not depend on them.
+//! To Kafka a barrier is a control batch of a type that the cleaner does not know: it is kept for ever, at its offset. Which
+//! batches of the producers in front of it survive is another matter, so a barrier must not depend on them. Keeping it is
+//! sound; what else may be done is a choice ([`BarrierRetention`], BAR-15).
 
 use std::collections::HashMap;
 
@@ -22,6 +23,7 @@ use super::scan::Scanner;
 use super::segment::Segment;
 use super::split::is_near;
 use super::txn_index::AbortedTxn;
+use crate::barrier::BarrierRetention;
 use crate::record::RecordBatch;
 use crate::storage::{MemoryStorage, Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
@@ -69,7 +71,7 @@ impl<S: Storage> PartitionLog<S> {
         }
         let map = self.build_offset_map(options, bound)?;
         let end = map.latest.plus(1);
-        let mut txns = CleanedTransactions::default();
+        let mut txns = CleanedTransactions::new(self.config.barrier.retention);
         for group in self.group_segments(end) {
             self.clean_group(&group, &map, &mut txns, options, bound)?;
         }
@@ -216,11 +218,12 @@ impl<S: Storage> PartitionLog<S> {
             let next_base = self.segments.get(index.saturating_add(1)).filter(|_| !is_last).map(|next| next.base_offset);
             let to = next_base.unwrap_or_else(|| segment.next_offset());
             filter.txns.add_aborted(&self.aborted_to_clean(segment.base_offset, to));
-            let overflows = self.for_each_batch(segment, 0, |batch, position| {
-                match filter.filter(batch, position)? {
-                    Kept::Nothing => {}
+            let overflows = self.for_each_batch(segment, 0, |original, position| {
+                match filter.filter(original, position)? {
+                    Kept::Nothing => filter.note_removed(original),
                     Kept::Batch(batch) if !is_near(base_offset, batch.last_offset()) => return Ok(true),
                     Kept::Batch(batch) => {
+                        filter.note_kept(original, &batch);
                         kept.extend_from_slice(batch.bytes());
                         batches.push(*batch);
                     }
@@ -234,6 +237,10 @@ impl<S: Storage> PartitionLog<S> {
             }
         }
         let aborted = filter.aborted;
+        if let Some(barrier) = txns.removed_barrier.filter(|_| self.config.barrier.retention == BarrierRetention::WhileItProtects) {
+            // They hold what the barrier cleared, and nothing would clear it again.
+            self.delete_snapshots_before(barrier.plus(1))?;
+        }
         let replaced = self.replace_segments(first, group, &batches, &kept.freeze(), &aborted, options.now);
         self.or_offline(replaced)?;
         Ok(())

@@ -5,7 +5,7 @@ use super::files::SegmentFile;
 use super::partition_log::PartitionLog;
 use super::scan::{ScanError, Scanner};
 use super::segment::Segment;
-use crate::barrier::{BarrierRules, Place};
+use crate::barrier::{BarrierRules, EmptyState, Place};
 use crate::psm::{AppendOrigin, BatchFacts, PendingAppend, ProducerStateManager, TransactionVersion, snapshot_files};
 use crate::record::AnyBatch;
 use crate::storage::Storage;
@@ -30,7 +30,8 @@ impl Rebuild<'_> {
     ///
     /// * After a clean stop without any snapshot there is nothing to know: the state is empty, and so are the snapshots
     ///   that are written at the bases of the last two segments and at the end.
-    /// * A state that is empty and reaches the last offset or beyond stays empty, whatever the log holds.
+    /// * A state that is empty and reaches the last offset or beyond stays empty, whatever the log holds, unless the
+    ///   barrier's rules say otherwise.
     /// * The replay of a segment is one call: there is one append info for each producer id in it.
     pub(super) fn run(&self, psm: &mut ProducerStateManager, storage: &mut impl Storage) -> Result<usize, LogError> {
         let last_two = self.segments.len().saturating_sub(2);
@@ -42,7 +43,8 @@ impl Rebuild<'_> {
                 psm.take_snapshot(storage)?;
             }
         } else {
-            let was_empty = psm.is_empty() && psm.map_end_offset() >= self.last_offset;
+            let keeps_empty = self.rules.policy.empty_state == EmptyState::Kept;
+            let was_empty = keeps_empty && psm.is_empty() && psm.map_end_offset() >= self.last_offset;
             psm.truncate_and_reload(storage, self.log_start, self.last_offset, self.now)?;
             if self.last_offset > psm.map_end_offset() && !was_empty {
                 replayed = self.replay_segments(psm, storage, &bases)?;

@@ -7,6 +7,8 @@
 //! last-mirrored-offset <offset>
 //! last-mirrored-epoch <leader epoch>
 //! failed-from <state>
+//! failed-attempts <number>     -1: not to be tried again
+//! state-epoch <number>
 //! ```
 
 use std::fmt::Write as _;
@@ -14,6 +16,7 @@ use std::str::FromStr;
 
 use bytes::Bytes;
 
+use super::machine::{FailedAttempts, MirrorStatus};
 use super::state::MirrorState;
 use crate::log::LogError;
 use crate::storage::Storage;
@@ -38,6 +41,10 @@ pub struct MirrorMetadata {
     pub last_mirrored_epoch: Option<LeaderEpoch>,
     /// The state that failed, while the state is FAILED.
     pub failed_from: Option<MirrorState>,
+    /// How often in a row it has failed.
+    pub failed_attempts: FailedAttempts,
+    /// How often the status was stored: a version, which fences tasks of an earlier one.
+    pub state_epoch: i32,
 }
 
 /// Why mirror metadata cannot be read or written; lines count from 1.
@@ -66,6 +73,30 @@ pub enum MetadataError {
 }
 
 impl MirrorMetadata {
+    /// What the state machine sees of it.
+    #[must_use]
+    pub fn status(&self) -> MirrorStatus {
+        MirrorStatus { state: self.state, failed_from: self.failed_from, failed_attempts: self.failed_attempts }
+    }
+
+    /// What a mirror in the other direction is told: only what was recorded about its own cluster. The last mirrored epoch
+    /// of a third cluster says nothing about where these two logs part (ALI-13).
+    #[must_use]
+    pub fn recorded_for(&self, cluster: &str) -> Self {
+        if self.source_cluster.as_deref() == Some(cluster) { self.clone() } else { Self::default() }
+    }
+
+    /// The same with another status, as a new version.
+    #[must_use]
+    pub(super) fn with_status(&self, status: &MirrorStatus) -> Self {
+        let mut next = self.clone();
+        next.state = status.state;
+        next.failed_from = status.failed_from;
+        next.failed_attempts = status.failed_attempts;
+        next.state_epoch = next.state_epoch.saturating_add(1);
+        next
+    }
+
     /// Reads the metadata of a storage; the default when there is none.
     ///
     /// # Errors
@@ -106,6 +137,12 @@ impl MirrorMetadata {
         }
         if let Some(state) = self.failed_from {
             let _ = writeln!(text, "failed-from {state}");
+        }
+        if self.failed_attempts != FailedAttempts::default() {
+            let _ = writeln!(text, "failed-attempts {}", self.failed_attempts.0);
+        }
+        if self.state_epoch != 0 {
+            let _ = writeln!(text, "state-epoch {}", self.state_epoch);
         }
         Ok(Bytes::from(text))
     }
@@ -149,6 +186,11 @@ impl MirrorMetadata {
                 let state = parse(value).ok_or_else(|| wrong("a mirror state"))?;
                 self.failed_from = Some(state);
             }
+            "failed-attempts" => {
+                let attempts = parse(value).filter(|attempts| *attempts >= -1);
+                self.failed_attempts = FailedAttempts(attempts.ok_or_else(|| wrong("a number of attempts, or -1"))?);
+            }
+            "state-epoch" => self.state_epoch = parse(value).ok_or_else(|| wrong("a state epoch"))?,
             _ => return Err(wrong("a known key")),
         }
         Ok(())

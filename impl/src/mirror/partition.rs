@@ -2,28 +2,52 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::design::MirrorDesign;
+use super::alignment::{DivergingEpoch, FetchPoint, OutOfRange, alignment_offset, fetch_point, out_of_range, truncation_offset};
+use super::design::{DivergenceDetection, MirrorDesign};
 use super::error::MirrorError;
+use super::machine::{FailedAttempts, Machine, MirrorEffect, MirrorEvent, MirrorStatus, Transition};
 use super::metadata::MirrorMetadata;
-use super::state::MirrorState;
+use super::state::{MirrorState, StateForm};
 use crate::barrier::ReplicationPath;
 use crate::log::{AppendError, AppendResult, LogConfig, LogError, PartitionLog, ReadError, Recovery, RecoveryReport};
 use crate::psm::{AppendOrigin, TransactionVersion};
 use crate::record::{BatchReader, ControlRecordType};
 use crate::storage::Storage;
-use crate::types::{LeaderEpoch, Offset, TimestampMs};
+use crate::types::{LeaderEpoch, TimestampMs};
+
+/// What a task was made under. It is stale when either has changed (GATE-11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateFence {
+    /// The leader epoch; `None` when the replica is not leader, as far as it was told.
+    pub leader_epoch: Option<LeaderEpoch>,
+    /// The version of the mirror's status.
+    pub state_epoch: i32,
+}
+
+/// What a mirror gets from its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MirrorFetch {
+    /// Whole batches; none when there is nothing new.
+    Records(Bytes),
+    /// The logs part before the own log end.
+    Diverging(DivergingEpoch),
+    /// The source does not have the offset.
+    OutOfRange(OutOfRange),
+}
 
 /// One replica of a partition that may be a mirror.
 ///
 /// Its state and what else it has to remember are durable: each change is stored before it counts. Whether a fetcher
 /// runs is not; it does from the moment the state becomes MIRRORING until [`MirrorPartition::remove_fetcher`], and again
-/// after the partition was opened in that state.
+/// after the partition was opened in that state. Whether the replica leads is not either: it is told by
+/// [`MirrorEvent::LeaderElected`], with the epoch in [`MirrorPartition::elected`].
 #[derive(Clone, Debug)]
 pub struct MirrorPartition<S> {
     pub(super) log: PartitionLog<S>,
     design: MirrorDesign,
     pub(super) metadata: MirrorMetadata,
     pub(super) fetching: bool,
+    pub(super) leader_epoch: Option<LeaderEpoch>,
 }
 
 impl<S: Storage> MirrorPartition<S> {
@@ -33,7 +57,8 @@ impl<S: Storage> MirrorPartition<S> {
     /// When the storage fails or the metadata in it cannot be read.
     pub fn new(log: PartitionLog<S>, design: MirrorDesign) -> Result<Self, LogError> {
         let metadata = MirrorMetadata::load(log.storage())?;
-        Ok(Self { fetching: metadata.state == MirrorState::Mirroring, log, design, metadata })
+        let fetching = metadata.state.permissions().mirror_fetches;
+        Ok(Self { log, design, metadata, fetching, leader_epoch: None })
     }
 
     /// Opens the partition in a storage; see [`PartitionLog::open`].
@@ -99,47 +124,102 @@ impl<S: Storage> MirrorPartition<S> {
         self.fetching
     }
 
-    /// Starts to mirror a cluster: STOPPED or FAILED to LOG_ALIGNMENT. The partition is read-only from here on.
+    /// The leader epoch under which the replica leads, and the version of the status.
+    #[must_use]
+    pub fn fence(&self) -> StateFence {
+        StateFence { leader_epoch: self.leader_epoch, state_epoch: self.metadata.state_epoch }
+    }
+
+    /// Starts to mirror a cluster; see [`MirrorEvent::Start`]. The partition is read-only from here on, and what an earlier
+    /// stop has recorded is forgotten (STOP-14). Returns what the caller has to do.
     ///
     /// # Errors
     /// When the state does not allow it, the id cannot be stored, or the storage fails.
-    pub fn start(&mut self, source_cluster: &str) -> Result<(), MirrorError> {
-        self.check_transition(MirrorState::LogAlignment)?;
-        let mut metadata = self.metadata.clone();
-        metadata.state = MirrorState::LogAlignment;
+    pub fn start(&mut self, source_cluster: &str) -> Result<Vec<MirrorEffect>, MirrorError> {
+        let transition = self.machine().next(&self.metadata.status(), MirrorEvent::Start)?;
+        let mut metadata = self.metadata.with_status(&transition.status);
         metadata.source_cluster = Some(source_cluster.to_owned());
-        metadata.failed_from = None;
-        self.store(metadata)
+        metadata.last_mirrored_offset = None;
+        metadata.last_mirrored_epoch = None;
+        self.store(metadata)?;
+        self.fetching = false;
+        Ok(transition.effects)
     }
 
-    /// Goes to another state; see [`MirrorState::may_become`]. A failed mirror may also go back to the state that
-    /// failed.
+    /// Takes in an event: stores the status that follows, starts or removes the fetcher, and returns what the caller has to
+    /// do. [`MirrorEvent::Start`] needs [`Self::start`], and [`MirrorEvent::LeaderElected`] needs [`Self::elected`].
+    ///
+    /// # Errors
+    /// When the event cannot happen in the state, or the storage fails; the state is the same then.
+    pub fn apply(&mut self, event: MirrorEvent) -> Result<Vec<MirrorEffect>, MirrorError> {
+        if matches!(event, MirrorEvent::Start | MirrorEvent::LeaderElected) {
+            return Err(MirrorError::IllegalEvent { state: self.metadata.state, event });
+        }
+        let Transition { status, effects } = self.machine().next(&self.metadata.status(), event)?;
+        if effects.contains(&MirrorEffect::StoreStatus) {
+            let metadata = self.metadata.with_status(&status);
+            self.store(metadata)?;
+        }
+        if event == MirrorEvent::LeaderResigned {
+            self.leader_epoch = None;
+        }
+        self.follow_effects(&effects);
+        Ok(effects)
+    }
+
+    /// The replica leads under this epoch, which it notes at the log end offset where local batches may follow (STOP-15).
+    /// Returns what the state asks a leader to do.
+    ///
+    /// # Errors
+    /// When the epoch is negative or the storage fails.
+    pub fn elected(&mut self, leader_epoch: LeaderEpoch) -> Result<Vec<MirrorEffect>, MirrorError> {
+        let transition = self.machine().next(&self.metadata.status(), MirrorEvent::LeaderElected)?;
+        if transition.effects.contains(&MirrorEffect::AssignLeaderEpoch) {
+            self.log.assign_epoch_start_offset(leader_epoch)?;
+        }
+        self.leader_epoch = Some(leader_epoch);
+        self.follow_effects(&transition.effects);
+        Ok(transition.effects)
+    }
+
+    fn follow_effects(&mut self, effects: &[MirrorEffect]) {
+        for effect in effects {
+            match effect {
+                MirrorEffect::StartFetcher => self.fetching = true,
+                MirrorEffect::RemoveFetcher => self.fetching = false,
+                _ => {}
+            }
+        }
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::from(&self.design)
+    }
+
+    /// Goes to another state, whatever the reason; see [`Machine::may_become`]. A failed mirror may also go back to the
+    /// state that failed. For callers that are told of states, not of events.
     ///
     /// # Errors
     /// When the state does not allow it, or the storage fails.
     pub fn transition(&mut self, to: MirrorState) -> Result<(), MirrorError> {
-        self.check_transition(to)?;
-        let mut metadata = self.metadata.clone();
-        if to != metadata.state {
-            metadata.failed_from = (to == MirrorState::Failed).then_some(metadata.state);
-            metadata.state = to;
+        let before = self.metadata.status();
+        if !self.machine().may_become(before.state, to) && before.failed_from != Some(to) {
+            return Err(MirrorError::IllegalTransition { from: before.state, to });
+        }
+        if to != before.state {
+            let failed = to == MirrorState::Failed;
+            let failed_attempts = if failed { FailedAttempts(1) } else { FailedAttempts::default() };
+            let status = MirrorStatus { state: to, failed_from: failed.then_some(before.state), failed_attempts };
+            let metadata = self.metadata.with_status(&status);
             self.store(metadata)?;
         }
         self.fetching = match to {
             MirrorState::Mirroring => true,
-            // The fetcher is removed by the stop sequence, in a step of its own.
-            MirrorState::Stopping => self.fetching,
+            // The fetcher is removed by the stop sequence, in a step of its own, and by the work of a pause.
+            MirrorState::Stopping | MirrorState::Pausing => self.fetching,
             _ => false,
         };
         Ok(())
-    }
-
-    fn check_transition(&self, to: MirrorState) -> Result<(), MirrorError> {
-        let from = self.metadata.state;
-        if from.may_become(to) || self.metadata.failed_from == Some(to) {
-            return Ok(());
-        }
-        Err(MirrorError::IllegalTransition { from, to })
     }
 
     pub(super) fn store(&mut self, metadata: MirrorMetadata) -> Result<(), MirrorError> {
@@ -170,12 +250,9 @@ impl<S: Storage> MirrorPartition<S> {
         now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
         let state = self.metadata.state;
-        let open = match state {
-            MirrorState::Stopped => true,
-            MirrorState::Stopping => origin != AppendOrigin::Client && may_pass(&batch),
-            _ => false,
-        };
-        if !open {
+        let allowed = state.permissions();
+        let own = allowed.stop_appends && origin != AppendOrigin::Client && may_pass(&batch);
+        if !allowed.appends && !own {
             return Err(AppendError::ReadOnlyTopic { state });
         }
         self.log.append_as_leader(batch, origin, leader_epoch, tv, now)
@@ -205,23 +282,98 @@ impl<S: Storage> MirrorPartition<S> {
         source.read(self.log.log_end_offset(), isolation, max_bytes)
     }
 
+    /// As [`Self::fetch_from`], if the design finds out where logs part (ALI-12); else the same.
+    ///
+    /// # Errors
+    /// As [`PartitionLog::read`] on the source.
+    pub fn fetch<T: Storage>(&self, source: &PartitionLog<T>, max_bytes: usize) -> Result<MirrorFetch, ReadError> {
+        let own_end = self.log.log_end_offset();
+        if own_end < source.log_start_offset() || own_end > source.log_end_offset() {
+            let reaction = out_of_range(source.log_start_offset(), source.log_end_offset(), own_end);
+            return Ok(MirrorFetch::OutOfRange(reaction));
+        }
+        let last_epoch = self.log.leader_epochs().latest_epoch();
+        if let (DivergenceDetection::ByLeaderEpoch, Some(epoch)) = (self.design.divergence, last_epoch) {
+            match fetch_point(source.leader_epochs(), source.log_end_offset(), epoch, own_end) {
+                FetchPoint::Common => {}
+                FetchPoint::Diverging(diverging) => return Ok(MirrorFetch::Diverging(diverging)),
+                // Nothing of the own log is known to be the source's.
+                FetchPoint::Unknown => {
+                    return Ok(MirrorFetch::OutOfRange(OutOfRange::TruncateTo(source.log_start_offset().min(own_end))));
+                }
+            }
+        }
+        self.fetch_from(source, max_bytes).map(MirrorFetch::Records)
+    }
+
+    /// Truncates as a diverging answer asks; the next fetch tells whether that was enough. Tells whether anything was cut.
+    /// `now` in milliseconds.
+    ///
+    /// # Errors
+    /// When no fetcher runs, or as [`PartitionLog::truncate_to`].
+    pub fn truncate_diverging(&mut self, diverging: &DivergingEpoch, now: TimestampMs) -> Result<bool, MirrorError> {
+        self.expect_fetching()?;
+        let target = truncation_offset(self.log.leader_epochs(), self.log.log_end_offset(), diverging);
+        Ok(self.log.truncate_to(target, now)?)
+    }
+
+    /// Does what is to be done when the source does not have the fetch offset. `now` in milliseconds.
+    ///
+    /// # Errors
+    /// When no fetcher runs, or the log cannot be truncated.
+    pub fn follow_out_of_range(&mut self, reaction: OutOfRange, now: TimestampMs) -> Result<(), MirrorError> {
+        self.expect_fetching()?;
+        match reaction {
+            OutOfRange::TruncateTo(offset) => self.log.truncate_to(offset, now).map(|_| ())?,
+            OutOfRange::StartOverAt(offset) => self.log.truncate_fully_and_start_at(offset, now)?,
+            OutOfRange::Retry => {}
+        }
+        Ok(())
+    }
+
+    fn expect_fetching(&self) -> Result<(), MirrorError> {
+        if self.fetching {
+            return Ok(());
+        }
+        Err(MirrorError::WrongState { found: self.metadata.state, expected: MirrorState::Mirroring })
+    }
+
     /// Appends, as the leader of the mirror, batches that were fetched from the source, under mapped producer ids if the
     /// design maps them. Checksums are checked before they are made new.
     ///
+    /// `source_epoch` is the source's leader epoch as the fetcher knows it: batches above it are dropped silently. Where the
+    /// design has EPOCH_FENCING, a batch above the mirror's own leader epoch is an error instead (MIR-13).
+    ///
     /// # Errors
-    /// When the mirror does not fetch, or a batch cannot be read, or as [`PartitionLog::append_as_follower`].
+    /// When the mirror does not fetch, or a batch cannot be read, or its epoch is ahead, or as
+    /// [`PartitionLog::append_as_follower`].
     pub fn mirror_append(
         &mut self,
         batches: Bytes,
-        leader_epoch: LeaderEpoch,
+        source_epoch: LeaderEpoch,
         now: TimestampMs,
     ) -> Result<AppendResult, MirrorError> {
-        if !self.fetching {
-            return Err(MirrorError::WrongState { found: self.metadata.state, expected: MirrorState::Mirroring });
-        }
+        self.expect_fetching()?;
+        self.check_source_epochs(&batches)?;
         let mapped = self.map_ids(batches)?;
         let path = ReplicationPath::Mirror;
-        Ok(self.log.append_as_follower(mapped, leader_epoch, path, now)?)
+        let result = self.log.append_as_follower(mapped, source_epoch, path, now)?;
+        if self.metadata.failed_attempts != FailedAttempts::default() {
+            // What was retried has succeeded.
+            let status = MirrorStatus { failed_attempts: FailedAttempts::default(), ..self.metadata.status() };
+            let metadata = self.metadata.with_status(&status);
+            self.store(metadata)?;
+        }
+        Ok(result)
+    }
+
+    fn check_source_epochs(&self, batches: &Bytes) -> Result<(), MirrorError> {
+        let Some(own) = self.leader_epoch.filter(|_| self.design.states == StateForm::Nine) else { return Ok(()) };
+        let highest = BatchReader::new(batches.clone()).flatten().map(|batch| batch.leader_epoch()).max();
+        match highest {
+            Some(found) if self.design.epoch_fencing.is_behind(own, found) => Err(MirrorError::SourceEpochAhead { own, found }),
+            _ => Ok(()),
+        }
     }
 
     fn map_ids(&self, batches: Bytes) -> Result<Bytes, AppendError> {
@@ -248,18 +400,13 @@ impl<S: Storage> MirrorPartition<S> {
     /// # Errors
     /// When the state is not LOG_ALIGNMENT, or as [`PartitionLog::truncate_to`].
     pub fn align(&mut self, recorded: &MirrorMetadata, now: TimestampMs) -> Result<bool, MirrorError> {
-        use super::design::Alignment;
         self.expect_state(MirrorState::LogAlignment)?;
-        let target = match self.design.alignment {
-            Alignment::None => return Ok(false),
-            Alignment::OwnLso => self.log.last_stable_offset(),
-            Alignment::LastMirroredOffset => recorded.last_mirrored_offset.unwrap_or_default(),
-            Alignment::LastMirroredEpoch => recorded
-                .last_mirrored_epoch
-                .and_then(|epoch| self.log.end_offset_for_epoch(epoch))
-                .map_or(Offset(0), |(_, end)| end),
-        };
-        Ok(self.log.truncate_to(target, now)?)
+        let log = &self.log;
+        let (own, end, lso) = (log.leader_epochs(), log.log_end_offset(), log.last_stable_offset());
+        match alignment_offset(self.design.alignment, recorded, own, end, lso) {
+            None => Ok(false),
+            Some(target) => Ok(self.log.truncate_to(target, now)?),
+        }
     }
 }
 

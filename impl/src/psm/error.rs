@@ -47,6 +47,19 @@ pub enum ProducerStateError {
         /// Coordinator epoch of this marker.
         found: CoordinatorEpoch,
     },
+    /// A barrier while a transaction is open, where the design wants it aborted first. Kafka has no such case.
+    #[error(
+        "barrier at offset {offset}: the transaction of producer {producer_id} that began at offset {txn_first_offset} is \
+         open, expected none"
+    )]
+    BarrierInTransaction {
+        /// The producer.
+        producer_id: ProducerId,
+        /// Where the barrier would have been appended.
+        offset: Offset,
+        /// First offset of the open transaction.
+        txn_first_offset: Offset,
+    },
     /// A batch that is not transactional while the producer's transaction is open.
     #[error(
         "producer {producer_id} at offset {offset}: expected a transactional batch, as the transaction that began at \
@@ -114,7 +127,9 @@ impl ProducerStateError {
             Self::OutOfOrderSequence { .. } => "OutOfOrderSequenceException",
             Self::InvalidProducerEpoch { .. } => "InvalidProducerEpochException",
             Self::TransactionCoordinatorFenced { .. } => "TransactionCoordinatorFencedException",
-            Self::InvalidTxnState { .. } | Self::NotVerified { .. } => "InvalidTxnStateException",
+            Self::InvalidTxnState { .. } | Self::BarrierInTransaction { .. } | Self::NotVerified { .. } => {
+                "InvalidTxnStateException"
+            }
             Self::NotAnEndTxnMarker { .. } | Self::UnknownTransactionVersion { .. } | Self::CompletedUnknownTxn { .. } => {
                 "IllegalArgumentException"
             }

@@ -271,6 +271,11 @@ impl ProducerStateManager {
         self.ongoing.clear();
     }
 
+    /// Forgets all pending verifications: their producers have to ask again.
+    pub(crate) fn forget_verifications(&mut self) {
+        self.verifications.clear();
+    }
+
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.producers.clear();

@@ -30,6 +30,8 @@ pub struct PendingAppend {
     settled: Vec<Completion>,
     /// The state behind the last barrier that acted at its position.
     staged: Option<ProducerStateManager>,
+    /// Whether a barrier has acted.
+    barrier_acted: bool,
 }
 
 /// A transaction that ended, and the last stable offset at that moment.
@@ -68,7 +70,18 @@ impl PendingAppend {
             completed: Vec::new(),
             settled: Vec::new(),
             staged: None,
+            barrier_acted: false,
         }
+    }
+
+    /// Whether a barrier among the batches has acted.
+    #[must_use]
+    pub fn barrier_acted(&self) -> bool {
+        self.barrier_acted
+    }
+
+    pub(crate) fn note_barrier(&mut self) {
+        self.barrier_acted = true;
     }
 
     /// Takes in the next batch of the call.
@@ -84,7 +97,7 @@ impl PendingAppend {
         tv: TransactionVersion,
     ) -> Result<Met, ProducerStateError> {
         if !live.ids().sees(batch.producer_id) {
-            rules.meet(live, self, &batch.kind, place)?;
+            rules.meet(live, self, batch, place)?;
             return Ok(Met::New);
         }
         let state = self.staged.as_ref().unwrap_or(live);
