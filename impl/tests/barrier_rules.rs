@@ -3,10 +3,12 @@
 
 mod log_support;
 
-use cleanslate_log::barrier::{AppliedOn, BarrierPolicy, Clears, Propagated, Timing};
-use cleanslate_log::log::LogConfig;
-use cleanslate_log::psm::ProducerIdVisibility;
-use log_support::check;
+use cleanslate_log::barrier::{AppliedOn, BarrierPolicy, BarrierSnapshots, Clears, OpenAtBarrier, Propagated, Timing};
+use cleanslate_log::log::{LogConfig, OpenOptions, PartitionLog, Recovery};
+use cleanslate_log::psm::{ProducerIdVisibility, VerificationRequest, snapshot_files};
+use cleanslate_log::storage::Storage;
+use cleanslate_log::types::{Offset, ProducerEpoch, ProducerId, Sequence};
+use log_support::{NOW, TestLog, check, show_producers};
 
 const EMPTY: &str = "LEO 2 HW 0 LSO 0 {}";
 const KEPT: &str = "LEO 2 HW 0 LSO 0 {5:e0[0@0]}";
@@ -294,4 +296,143 @@ fn a_type_seven_batch_under_an_id_is_no_barrier() {
     );
     // Under an id that counts as none, and with a value that is no MirrorPidResetRecord, it is.
     check(&config, &[("copy 5.0#0", "0"), ("copy CTL7:-2.0", "1")], EMPTY);
+}
+
+/// A leader that refuses leaves the log as it was; a copy is taken as it is, and its open transactions count as ended.
+#[test]
+fn a_barrier_behind_an_open_transaction() {
+    let policy = |open_transactions| BarrierPolicy { open_transactions, ..BarrierPolicy::SOUND };
+    for timing in TIMINGS {
+        let refuses = with(BarrierPolicy { timing, ..policy(OpenAtBarrier::Refuse) });
+        check(
+            &refuses,
+            &[
+                ("copy t5.0#0", "0"),
+                ("coordinator BAR<A", "InvalidTxnStateException"),
+                ("coordinator AB5.0", "1"),
+                ("coordinator BAR<A", "2"),
+            ],
+            "LEO 3 HW 0 LSO 0 {} aborted 5/0/1/2",
+        );
+        for verb in ["copy", "mirror"] {
+            let line = format!("{verb} BAR<A");
+            check(&refuses, &[("copy t5.0#0", "0"), (&line, "1"), ("hw 2", "")], "LEO 2 HW 2 LSO 2 {}");
+        }
+    }
+    let accepts = with(policy(OpenAtBarrier::Accept));
+    check(&accepts, &[("copy t5.0#0", "0"), ("coordinator BAR<A", "1"), ("hw 2", "")], "LEO 2 HW 2 LSO 2 {}");
+}
+
+/// A verification that was asked for before the barrier belongs to another producer.
+#[test]
+fn pending_verifications_are_derived_state() {
+    for (clears, pending) in [(Clears::AllIds, 1), (Clears::AllIdsAndDerived, 0)] {
+        for timing in TIMINGS {
+            let mut log = TestLog::new(&clearing(clears, timing));
+            let request = VerificationRequest {
+                producer_id: ProducerId(5),
+                producer_epoch: ProducerEpoch(0),
+                sequence: Sequence(3),
+                supports_epoch_bump: false,
+            };
+            log.log.maybe_start_transaction_verification(&request, NOW).unwrap();
+            assert_eq!(log.run("copy BAR<A t6.0#0 6.0#1"), "InvalidTxnStateException");
+            let after_failure = if timing == Timing::AtAnalysis { pending } else { 1 };
+            assert_eq!(log.log.producer_state().verifications().len(), after_failure, "{clears:?} {timing:?}");
+            assert_eq!(log.run("coordinator BAR<A"), "0");
+            assert_eq!(log.log.producer_state().verifications().len(), pending, "{clears:?} {timing:?}");
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_behind_each_barrier_that_acts() {
+    let offsets = |policy: BarrierPolicy, lines: &[&str]| -> Vec<i64> {
+        let mut log = TestLog::new(&with(policy));
+        lines.iter().for_each(|line| drop(log.run(line)));
+        snapshot_files(log.log.storage()).unwrap().iter().map(|file| file.offset.get()).collect()
+    };
+    let behind = BarrierPolicy { snapshots: BarrierSnapshots::BehindBarrier, ..BarrierPolicy::SOUND };
+    let lines = ["source A", "copy 5.0#0", "coordinator BAR<A", "copy 5.0#0 BAR<A 6.0#0", "mirror BAR<B"];
+    assert_eq!(offsets(behind, &lines), [2, 5, 6]);
+    assert_eq!(offsets(BarrierPolicy { propagated: Propagated::Inert, ..behind }, &lines), [2, 5]);
+    assert_eq!(offsets(BarrierPolicy { clears: Clears::Nothing, ..behind }, &lines), []);
+    assert_eq!(offsets(BarrierPolicy::SOUND, &lines), []);
+}
+
+/// A broker without the rule took the log in and wrote a snapshot; a broker with it loads that snapshot. So the first start
+/// under the rule has to be one without snapshots, after a crash: then all batches are met again.
+#[test]
+fn a_snapshot_that_was_written_without_the_rule() {
+    let stock = check(&LogConfig::default(), &[("copy 5.0#0 | BAR<A", "0 | 1"), ("clean", "")], KEPT);
+    let mut storage = stock.log.storage().clone();
+    for recovery in [Recovery::Clean, Recovery::Unclean] {
+        let (log, _) = PartitionLog::open(storage.clone(), with(BarrierPolicy::SOUND), recovery, NOW).unwrap();
+        let revived = recovery == Recovery::Clean;
+        assert_eq!(show_producers(log.producer_state()) == "{5:e0[0@0]}", revived, "{recovery:?}");
+    }
+    // Where the recovery point lies behind the barrier, a crash alone is not enough.
+    let mut rolled = TestLog::new(&LogConfig::default());
+    rolled.run("copy 5.0#0 | BAR<A");
+    rolled.log.roll(NOW).unwrap();
+    let options = OpenOptions { recovery_point: Offset(2), ..OpenOptions::new(Recovery::Unclean) };
+    let mut reopened = |remove_snapshots: bool| {
+        storage = rolled.log.storage().clone();
+        for file in snapshot_files(&storage).unwrap().iter().filter(|_| remove_snapshots) {
+            storage.remove(&file.name).unwrap();
+        }
+        let (log, _) = PartitionLog::open(storage.clone(), with(BarrierPolicy::SOUND), options, NOW).unwrap();
+        show_producers(log.producer_state())
+    };
+    assert_eq!(reopened(false), "{5:e0[0@0]}");
+    assert_eq!(reopened(true), "{}");
+}
+
+/// With the log start behind a barrier, a reload meets neither the barrier nor what is in front of it; the recovery of the
+/// first segment meets both.
+#[test]
+fn a_log_start_behind_the_barrier() {
+    let with_start = |policy: BarrierPolicy, recovery| {
+        let mut log = TestLog::new(&with(policy));
+        log.run("copy 5.0#0 | BAR<A | 6.0#0");
+        log.run("hw 3");
+        log.log.maybe_increment_log_start_offset(Offset(2)).unwrap();
+        log.log.take_snapshot().unwrap();
+        let live = show_producers(log.log.producer_state());
+        let options = OpenOptions { log_start_offset: Offset(2), ..OpenOptions::new(recovery) };
+        let (log, _) = PartitionLog::open(log.log.into_storage(), with(policy), options, NOW).unwrap();
+        (live, show_producers(log.producer_state()))
+    };
+    let only_local = "{6:e0[0@2]}".to_owned();
+    for recovery in [Recovery::Clean, Recovery::Unclean] {
+        assert_eq!(with_start(BarrierPolicy::SOUND, recovery), (only_local.clone(), only_local.clone()), "{recovery:?}");
+    }
+    let applied_on = AppliedOn { segment_recovery: false, ..AppliedOn::EVERYWHERE };
+    let without_recovery = BarrierPolicy { applied_on, ..BarrierPolicy::SOUND };
+    let revived = "{5:e0[0@0] 6:e0[0@2]}".to_owned();
+    assert_eq!(with_start(without_recovery, Recovery::Unclean), (only_local, revived));
+}
+
+/// Retention deletes from the front, so a barrier never goes before what it cleared, and its segment's snapshot goes with it.
+#[test]
+fn a_barrier_goes_with_its_segment() {
+    let mut log = TestLog::new(&with(BarrierPolicy::SOUND));
+    for (line, roll) in [("copy 5.0#0", true), ("copy BAR<A", true), ("copy 6.0#0", false)] {
+        log.run(line);
+        if roll {
+            log.log.roll(NOW).unwrap();
+        }
+    }
+    log.run("hw 3");
+    for (start, deleted, batches) in [(1, 1, 2), (2, 1, 1)] {
+        log.log.maybe_increment_log_start_offset(Offset(start)).unwrap();
+        assert_eq!(log.log.delete_old_segments(NOW), Ok(deleted));
+        assert_eq!(log.log.batches().unwrap().len(), batches);
+        for recovery in [Recovery::Clean, Recovery::Unclean] {
+            let options = OpenOptions { log_start_offset: Offset(start), ..OpenOptions::new(recovery) };
+            let storage = log.log.storage().clone();
+            let (log, _) = PartitionLog::open(storage, with(BarrierPolicy::SOUND), options, NOW).unwrap();
+            assert_eq!(show_producers(log.producer_state()), "{6:e0[0@2]}", "{start} {recovery:?}");
+        }
+    }
 }

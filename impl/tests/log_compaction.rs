@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
 use bytes::Bytes;
-use cleanslate_log::barrier::{BarrierPolicy, Clears, ReplicationPath};
-use cleanslate_log::log::{CleanOptions, LogConfig, PartitionLog, Recovery};
+use cleanslate_log::barrier::{BarrierPolicy, BarrierRetention, Clears, ReplicationPath};
+use cleanslate_log::log::{CleanOptions, LogConfig, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::record::{BatchBuilder, MirrorPidResetRecord, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
@@ -98,6 +98,70 @@ fn an_unclean_start_finds_an_older_entry_unless_the_barrier_acts() {
     assert_eq!(restart(&LogConfig::default()), "7:[0@0]");
     let barrier = BarrierPolicy { clears: Clears::AllIds, ..BarrierPolicy::default() };
     assert_eq!(restart(&LogConfig { barrier, ..LogConfig::default() }), "");
+}
+
+fn removing(retention: BarrierRetention) -> LogConfig {
+    LogConfig { barrier: BarrierPolicy { retention, ..BarrierPolicy::SOUND }, ..LogConfig::default() }
+}
+
+fn snapshots(log: &Log) -> Vec<i64> {
+    cleanslate_log::psm::snapshot_files(log.storage()).unwrap().iter().map(|file| file.offset.get()).collect()
+}
+
+/// The last record of a key outlives its producer's entry, and the barrier has to outlive it.
+#[test]
+fn a_barrier_that_goes_while_it_protects() {
+    let config = removing(BarrierRetention::LikeMarker);
+    let mut log = log(&config, &["5#0 a", "BAR", "- b", "- c"]);
+    assert_eq!(clean(&mut log, 0), "0:5#0 1:ctl+horizon 2:-1#-1 3:-1#-1");
+    assert_eq!(clean(&mut log, 2), "0:5#0 2:-1#-1 3:-1#-1");
+    assert_eq!(producers(&log), "");
+    let restarted = PartitionLog::open(log.into_storage(), config, Recovery::Unclean, NOW).unwrap().0;
+    assert_eq!(producers(&restarted), "5:[0@0]");
+}
+
+#[test]
+fn a_barrier_that_goes_when_nothing_is_left_in_front_of_it() {
+    let config = removing(BarrierRetention::WhileItProtects);
+    let mut protecting = log(&config, &["5#0 a", "BAR", "- b", "- c"]);
+    for days in 0..3 {
+        assert_eq!(clean(&mut protecting, days), "0:5#0 1:ctl 2:-1#-1 3:-1#-1");
+    }
+    // A marker is a producer's batch too.
+    let mut marker = log(&config, &["t5#0 a", "CM5", "BAR", "- a", "- c"]);
+    assert_eq!(clean(&mut marker, 0), "1:ctl 2:ctl 3:-1#-1 4:-1#-1");
+    assert_eq!(clean(&mut marker, 0), "1:ctl+horizon 2:ctl 3:-1#-1 4:-1#-1");
+    assert_eq!(clean(&mut marker, 2), "2:ctl+horizon 3:-1#-1 4:-1#-1");
+    assert_eq!(clean(&mut marker, 4), "3:-1#-1 4:-1#-1");
+}
+
+/// A snapshot in front of a barrier holds what the barrier cleared. When the later ones are lost, it is loaded.
+#[test]
+fn snapshots_in_front_go_with_the_barrier() {
+    for (retention, left, revived) in
+        [(BarrierRetention::WhileItProtects, &[3, 4, 5][..], ""), (BarrierRetention::LikeMarker, &[1, 2, 3, 4, 5], "5:[0@1]")]
+    {
+        let config = removing(retention);
+        let mut log = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap();
+        for spec in ["- z", "5#0 a", "BAR", "- a", "- c"] {
+            let bytes = Bytes::copy_from_slice(batch(spec, log.log_end_offset()).bytes());
+            log.append_as_follower(bytes, LeaderEpoch(0), ReplicationPath::IntraCluster, NOW).unwrap();
+            log.take_snapshot().unwrap();
+        }
+        log.update_high_watermark(log.log_end_offset());
+        log.roll(NOW).unwrap();
+        assert_eq!(clean(&mut log, 0), "0:-1#-1 2:ctl+horizon 3:-1#-1 4:-1#-1");
+        assert_eq!(snapshots(&log), [1, 2, 3, 4, 5]);
+        assert_eq!(clean(&mut log, 2), "0:-1#-1 3:-1#-1 4:-1#-1");
+        assert_eq!(snapshots(&log), left, "{retention:?}");
+        let mut storage = log.into_storage();
+        for offset in [3, 4, 5] {
+            storage.remove(&cleanslate_log::psm::snapshot_file_name(Offset(offset))).unwrap();
+        }
+        let options = OpenOptions { recovery_point: Offset(5), ..OpenOptions::new(Recovery::Unclean) };
+        let log = PartitionLog::open(storage, config, options, NOW).unwrap().0;
+        assert_eq!(producers(&log), revived, "{retention:?}");
+    }
 }
 
 #[test]

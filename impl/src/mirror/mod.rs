@@ -9,6 +9,7 @@
 mod alignment;
 mod design;
 mod error;
+mod groups;
 mod machine;
 mod metadata;
 mod named;
@@ -23,6 +24,7 @@ pub use design::{
     StopRules, StopStep, TaskCheck, UnknownSource,
 };
 pub use error::MirrorError;
+pub use groups::group_offset;
 pub use machine::{FailedAttempts, Machine, MirrorEffect, MirrorEvent, MirrorStatus, Transition};
 pub use metadata::{MIRROR_METADATA_FILE, MetadataError, MirrorMetadata};
 pub use named::NamedDesign;
