@@ -5,6 +5,7 @@ mod log_support;
 
 use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::{AppendError, FetchIsolation, LogConfig, LogError, PartitionLog, ReadError, Recovery};
+use cleanslate_log::mirror::{MirrorError, MirrorEvent, MirrorPartition, MirrorState, NamedDesign};
 use cleanslate_log::storage::{FaultyStorage, MemoryStorage, StorageError};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 use log_support::{NOW, batches, check, show};
@@ -88,4 +89,53 @@ fn the_same_without_failures() {
         ("clean", ""),
     ];
     check(&LogConfig::default(), &lines, "LEO 6 HW 0 LSO 0 {5:e0[1@4]c0 6:e0[0@2]} aborted 5/0/1/2 aborted 5/4/5/6");
+}
+
+/// Mirrors and stops, as the sound design does, until something fails.
+fn mirror_and_stop(mirror: &mut MirrorPartition<FaultyStorage>) -> Result<(), MirrorError> {
+    mirror.start("A")?;
+    mirror.apply(MirrorEvent::LogAligned { source_epoch_ahead: false })?;
+    mirror.mirror_append(batches("5.0#0 t6.0#0", Offset(0)), LeaderEpoch(0), NOW)?;
+    mirror.apply(MirrorEvent::Stop)?;
+    for step in mirror.design().stop.order.clone() {
+        mirror.run_stop_step(step, LeaderEpoch(1), NOW)?;
+    }
+    Ok(())
+}
+
+/// Whatever fails in whichever step: what is writable afterwards has a barrier, and what is not can be stopped again.
+#[test]
+fn a_failure_while_a_mirror_stops() {
+    let design = NamedDesign::by_name("sound").unwrap();
+    let config = design.log_config(LogConfig::default());
+    let mut failures = 0;
+    for changes in 0.. {
+        let created = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap().into_storage();
+        let mut storage = FaultyStorage::over(created);
+        storage.fail_after(changes);
+        let opened = MirrorPartition::open(storage, config.clone(), design.mirror.clone(), Recovery::Clean, NOW);
+        let Ok((mut mirror, _)) = opened else { continue };
+        let result = mirror_and_stop(&mut mirror);
+        let before = mirror.state();
+        let image = mirror.into_log().into_storage().visible().clone();
+        let (mut mirror, _) = MirrorPartition::open(image, config.clone(), design.mirror.clone(), Recovery::Unclean, NOW).unwrap();
+        assert_eq!(mirror.state(), before, "after {changes}: what counts is stored");
+        if result.is_err() {
+            failures += 1;
+        }
+        if mirror.state() == MirrorState::Stopping {
+            for step in mirror.design().stop.order.clone() {
+                mirror.run_stop_step(step, LeaderEpoch(2), NOW).unwrap();
+            }
+        }
+        if mirror.state() == MirrorState::Stopped && mirror.log().log_end_offset() > Offset(0) {
+            assert_eq!(mirror.log().producer_state().active_producers().len(), 0, "after {changes}");
+            assert_eq!(mirror.log().producer_state().ongoing_transactions().len(), 0, "after {changes}");
+            assert_eq!(mirror.metadata().last_mirrored_epoch, Some(LeaderEpoch(0)), "after {changes}");
+        }
+        if result.is_ok() {
+            break;
+        }
+    }
+    assert!(failures > 8, "{failures} failures");
 }

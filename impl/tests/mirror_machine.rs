@@ -5,7 +5,8 @@ use MirrorEffect as Do;
 use MirrorEvent as On;
 use MirrorState::{EpochFencing, Failed, LogAlignment, Mirroring, Paused, Pausing, Stopped, Stopping, UleRecovery};
 use cleanslate_log::mirror::{
-    FailedAttempts, Machine, MirrorDesign, MirrorEffect, MirrorError, MirrorEvent, MirrorState, MirrorStatus, StateForm,
+    ElectedEpoch, FailedAttempts, Machine, MirrorDesign, MirrorEffect, MirrorError, MirrorEvent, MirrorState, MirrorStatus,
+    StateForm,
 };
 
 const ALIGNED: On = On::LogAligned { source_epoch_ahead: false };
@@ -13,8 +14,8 @@ const ALIGNED_BEHIND: On = On::LogAligned { source_epoch_ahead: true };
 const ERROR: On = On::Failure { retryable: true };
 const HOPELESS: On = On::Failure { retryable: false };
 
-const NINE: Machine = Machine { form: StateForm::Nine, max_attempts: 2 };
-const SIX: Machine = Machine { form: StateForm::Six, max_attempts: 2 };
+const NINE: Machine = Machine { form: StateForm::Nine, max_attempts: 2, elected_epoch: ElectedEpoch::FromStopping };
+const SIX: Machine = Machine { form: StateForm::Six, max_attempts: 2, elected_epoch: ElectedEpoch::FromStopping };
 
 fn status(state: MirrorState) -> MirrorStatus {
     MirrorStatus { state, ..MirrorStatus::default() }
@@ -107,7 +108,9 @@ fn failures() {
     for state in MirrorState::ALL.into_iter().filter(|state| *state != Failed) {
         let failed = NINE.next(&status(state), ERROR).unwrap();
         assert_eq!(failed.status, MirrorStatus { state: Failed, failed_from: Some(state), failed_attempts: FailedAttempts(1) });
-        assert_eq!(failed.effects.contains(&Do::RemoveFetcher), state == Mirroring);
+        // A pause or a stop may fail before it has come to the fetcher.
+        let may_fetch = [Mirroring, Pausing, Stopping].contains(&state);
+        assert_eq!(failed.effects.contains(&Do::RemoveFetcher), may_fetch, "{state}");
         assert_eq!(failed.effects.last(), Some(&Do::ScheduleRetry));
         let retried = NINE.next(&failed.status, On::Retry).unwrap();
         assert_eq!(retried.status, MirrorStatus { failed_attempts: FailedAttempts(1), ..status(state) });
@@ -170,6 +173,19 @@ fn a_new_leader_does_the_work_of_the_state_from_its_beginning() {
         assert_eq!((elected.status, &elected.effects[..]), (now, work), "{}", now.state);
         let resigned = NINE.next(&now, On::LeaderResigned).unwrap();
         assert_eq!((resigned.status, &resigned.effects[..]), (now, &[Do::RemoveFetcher][..]));
+    }
+}
+
+/// Noted while the mirror stops, the epoch of a new leader would be taken for the source's latest.
+#[test]
+fn where_a_new_leader_notes_its_epoch() {
+    let later = Machine { elected_epoch: ElectedEpoch::FromStopped, ..NINE };
+    for state in MirrorState::ALL {
+        let notes = |machine: Machine| {
+            let elected = machine.next(&status(state), On::LeaderElected).unwrap();
+            elected.effects.contains(&Do::AssignLeaderEpoch)
+        };
+        assert_eq!((notes(NINE), notes(later)), ([Stopping, Stopped].contains(&state), state == Stopped), "{state}");
     }
 }
 

@@ -125,6 +125,17 @@ pub enum Rerun {
     KeepRecorded,
 }
 
+/// From which state on a new leader notes its epoch at the log end offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ElectedEpoch {
+    /// STOPPING, as soon as the partition is meant to be stopped. Elected before the last mirrored epoch was recorded, the
+    /// leader records its own.
+    #[default]
+    FromStopping,
+    /// STOPPED: while it stops, the step that bumps the epoch notes it.
+    FromStopped,
+}
+
 /// How a mirror stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopRules {
@@ -142,6 +153,8 @@ pub struct StopRules {
     pub unknown_source: UnknownSource,
     /// What a second run does about what the first has recorded.
     pub rerun: Rerun,
+    /// From which state on a new leader notes its epoch.
+    pub elected_epoch: ElectedEpoch,
 }
 
 impl Default for StopRules {
@@ -161,6 +174,7 @@ impl Default for StopRules {
             task_check: TaskCheck::default(),
             unknown_source: UnknownSource::default(),
             rerun: Rerun::default(),
+            elected_epoch: ElectedEpoch::default(),
         }
     }
 }

@@ -23,7 +23,7 @@
 //!
 //! A new leader does the work of the state from its beginning, so a crash in a state is the same as an election (MIR-5).
 
-use super::design::MirrorDesign;
+use super::design::{ElectedEpoch, MirrorDesign};
 use super::error::MirrorError;
 use super::state::{MirrorState, StateForm};
 
@@ -99,7 +99,8 @@ impl MirrorEvent {
 pub enum MirrorEffect {
     /// Make the new status durable; what follows may only be done when it is.
     StoreStatus,
-    /// Note the own leader epoch at the log end offset, so that followers and the mirrored cluster see where logs part.
+    /// Note the own leader epoch at the log end offset, if it is above the latest there, so that followers and the mirrored
+    /// cluster see where logs part.
     AssignLeaderEpoch,
     /// Ask the source what it recorded, truncate, wait for the in-sync replicas; then [`MirrorEvent::LogAligned`].
     AlignLog,
@@ -159,11 +160,13 @@ pub struct Machine {
     pub form: StateForm,
     /// How many attempts are made by themselves after a failure.
     pub max_attempts: i32,
+    /// Where a new leader notes its epoch.
+    pub elected_epoch: ElectedEpoch,
 }
 
 impl From<&MirrorDesign> for Machine {
     fn from(design: &MirrorDesign) -> Self {
-        Self { form: design.states, max_attempts: design.max_attempts }
+        Self { form: design.states, max_attempts: design.max_attempts, elected_epoch: design.stop.elected_epoch }
     }
 }
 
@@ -218,9 +221,10 @@ impl Machine {
 
     fn change(&self, before: &MirrorStatus, status: MirrorStatus) -> Transition {
         let mut effects = vec![MirrorEffect::StoreStatus];
-        // PAUSING and STOPPING remove the fetcher as part of their work.
-        let leaves_fetcher = !matches!(status.state, MirrorState::Pausing | MirrorState::Stopping);
-        if before.state == MirrorState::Mirroring && status.state != MirrorState::Mirroring && leaves_fetcher {
+        // PAUSING and STOPPING remove the fetcher as part of their work, unless they fail before they come to it.
+        let may_fetch = |state| matches!(state, MirrorState::Mirroring | MirrorState::Pausing | MirrorState::Stopping);
+        let leaves = !may_fetch(status.state) && (before.state == MirrorState::Mirroring || status.state == MirrorState::Failed);
+        if may_fetch(before.state) && leaves {
             effects.push(MirrorEffect::RemoveFetcher);
         }
         effects.extend(self.work(&status));
@@ -248,9 +252,13 @@ impl Machine {
         Some(self.change(before, MirrorStatus { state: to, failed_from: None, failed_attempts }))
     }
 
-    /// Only where local batches may follow does a new leader note its epoch: before, the log holds the source's.
+    /// Only where local batches may follow does a new leader note its epoch: before, the log holds the source's (STOP-15).
     fn elected(&self, status: &MirrorStatus) -> Transition {
-        let local = matches!(status.state, MirrorState::Stopping | MirrorState::Stopped);
+        let local = match status.state {
+            MirrorState::Stopped => true,
+            MirrorState::Stopping => self.elected_epoch == ElectedEpoch::FromStopping,
+            _ => false,
+        };
         let mut effects = if local { vec![MirrorEffect::AssignLeaderEpoch] } else { Vec::new() };
         effects.extend(self.work(status));
         Transition { status: *status, effects }

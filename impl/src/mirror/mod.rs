@@ -20,8 +20,8 @@ mod stop_sequence;
 
 pub use alignment::{DivergingEpoch, FetchPoint, OutOfRange, alignment_offset, fetch_point, out_of_range, truncation_offset};
 pub use design::{
-    Acknowledgement, Alignment, DivergenceDetection, EpochFencing, FetchBound, MirrorDesign, PidMapping, Rerun, StepFailure,
-    StopRules, StopStep, TaskCheck, UnknownSource,
+    Acknowledgement, Alignment, DivergenceDetection, ElectedEpoch, EpochFencing, FetchBound, MirrorDesign, PidMapping, Rerun,
+    StepFailure, StopRules, StopStep, TaskCheck, UnknownSource,
 };
 pub use error::MirrorError;
 pub use groups::group_offset;

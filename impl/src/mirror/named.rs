@@ -1,8 +1,8 @@
 //! The designs that have a name, each as one value for the log and one for the mirror; see specs/designs.md.
 
 use super::design::{
-    Acknowledgement, Alignment, DivergenceDetection, FetchBound, MirrorDesign, PidMapping, Rerun, StepFailure, StopRules, StopStep,
-    TaskCheck, UnknownSource,
+    Acknowledgement, Alignment, DivergenceDetection, ElectedEpoch, FetchBound, MirrorDesign, PidMapping, Rerun, StepFailure,
+    StopRules, StopStep, TaskCheck, UnknownSource,
 };
 use super::state::StateForm;
 use crate::barrier::{BarrierPolicy, Clears, Propagated};
@@ -99,6 +99,7 @@ fn aborting() -> MirrorDesign {
             task_check: TaskCheck::Unchecked,
             unknown_source: UnknownSource::Skip,
             rerun: Rerun::RecordAgain,
+            elected_epoch: ElectedEpoch::FromStopping,
         },
         alignment: Alignment::LastMirroredEpoch,
         divergence: DivergenceDetection::ByLeaderEpoch,
@@ -114,6 +115,7 @@ fn sound() -> MirrorDesign {
         task_check: TaskCheck::Checked,
         unknown_source: UnknownSource::Write,
         rerun: Rerun::KeepRecorded,
+        elected_epoch: ElectedEpoch::FromStopped,
         ..latest.stop
     };
     MirrorDesign { stop, ..latest }

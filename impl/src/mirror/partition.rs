@@ -150,12 +150,16 @@ impl<S: Storage> MirrorPartition<S> {
     /// do. [`MirrorEvent::Start`] needs [`Self::start`], and [`MirrorEvent::LeaderElected`] needs [`Self::elected`].
     ///
     /// # Errors
-    /// When the event cannot happen in the state, or the storage fails; the state is the same then.
+    /// When the event cannot happen in the state, a fetcher runs at the end of a stop, or the storage fails; the state is the
+    /// same then.
     pub fn apply(&mut self, event: MirrorEvent) -> Result<Vec<MirrorEffect>, MirrorError> {
         if matches!(event, MirrorEvent::Start | MirrorEvent::LeaderElected) {
             return Err(MirrorError::IllegalEvent { state: self.metadata.state, event });
         }
         let Transition { status, effects } = self.machine().next(&self.metadata.status(), event)?;
+        if event == MirrorEvent::StopSequenceDone && self.fetching {
+            return Err(MirrorError::StillFetching);
+        }
         if effects.contains(&MirrorEffect::StoreStatus) {
             let metadata = self.metadata.with_status(&status);
             self.store(metadata)?;
@@ -167,14 +171,15 @@ impl<S: Storage> MirrorPartition<S> {
         Ok(effects)
     }
 
-    /// The replica leads under this epoch, which it notes at the log end offset where local batches may follow (STOP-15).
-    /// Returns what the state asks a leader to do.
+    /// The replica leads under this epoch, which it notes at the log end offset where local batches may follow (STOP-15) and
+    /// if it is above all epochs there: to note a lower one would forget those. Returns what the state asks a leader to do.
     ///
     /// # Errors
     /// When the epoch is negative or the storage fails.
     pub fn elected(&mut self, leader_epoch: LeaderEpoch) -> Result<Vec<MirrorEffect>, MirrorError> {
         let transition = self.machine().next(&self.metadata.status(), MirrorEvent::LeaderElected)?;
-        if transition.effects.contains(&MirrorEffect::AssignLeaderEpoch) {
+        let is_above = self.log.leader_epochs().latest_epoch().is_none_or(|latest| leader_epoch > latest);
+        if is_above && transition.effects.contains(&MirrorEffect::AssignLeaderEpoch) {
             self.log.assign_epoch_start_offset(leader_epoch)?;
         }
         self.leader_epoch = Some(leader_epoch);

@@ -2,6 +2,7 @@
 
 use super::design::{Rerun, StopStep, TaskCheck, UnknownSource};
 use super::error::MirrorError;
+use super::machine::MirrorEvent;
 use super::partition::{MirrorPartition, StateFence};
 use super::state::MirrorState;
 use crate::log::AppendResult;
@@ -243,7 +244,7 @@ impl<S: Storage> MirrorPartition<S> {
     /// When the state is not STOPPING, a fetcher runs, or the storage fails.
     pub fn become_writable(&mut self) -> Result<(), MirrorError> {
         self.expect_stopping()?;
-        self.transition(MirrorState::Stopped)
+        self.apply(MirrorEvent::StopSequenceDone).map(|_| ())
     }
 
     fn expect_stopping(&self) -> Result<(), MirrorError> {
