@@ -251,6 +251,20 @@ fn the_first_difference_of_each_place() {
     check(&sound, &cut, "LEO 1 HW 1 LSO 0 {5:e0[0@0]txn@0}");
 }
 
+/// A barrier that acts at analysis takes what ended in front of it in the same call, too: the last stable offset passes a
+/// marker that is not replicated.
+#[test]
+fn at_analysis_an_ended_transaction_is_forgotten_before_it_is_replicated() {
+    for (timing, ended, stable) in [(Timing::AtPosition, 1, 0), (Timing::AtAnalysis, 0, 1)] {
+        let mut log = new_log(BarrierPolicy { timing, ..BarrierPolicy::SOUND });
+        log.run("copy t5.0#0");
+        log.run("copy AB5.0 BAR<A");
+        log.run("hw 1");
+        assert_eq!(log.log.producer_state().unreplicated_transactions().len(), ended, "{timing:?}");
+        assert_eq!(log.log.last_stable_offset(), Offset(stable), "{timing:?}");
+    }
+}
+
 /// What a source does next; invalid steps are left out when the log is written.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -335,7 +349,7 @@ proptest! {
         let removes = BarrierPolicy { retention: BarrierRetention::WhileItProtects, ..BarrierPolicy::SOUND };
         differing(removes, &specs, cuts, snapshots, rolls, &mut found);
         prop_assert_eq!(found, BTreeSet::new(), "{:?}", specs);
-        // Where nothing is reloaded, the remembered batches are the same too.
+        // Where nothing is reloaded, the remembered batches are the same too, and what ended and is not replicated yet.
         let mut one_by_one = new_log(BarrierPolicy::SOUND);
         let mut leader = new_log(BarrierPolicy::SOUND);
         let mut grouped = new_log(BarrierPolicy::SOUND);
@@ -350,5 +364,8 @@ proptest! {
         prop_assert_eq!(leader.log.log_end_offset(), one_by_one.log.log_end_offset(), "the leader accepts all of it");
         prop_assert_eq!(producers(&leader), producers(&one_by_one));
         prop_assert_eq!(producers(&grouped), producers(&one_by_one));
+        let ended = |log: &TestLog| log.log.producer_state().unreplicated_transactions().clone();
+        prop_assert_eq!(ended(&leader), ended(&one_by_one));
+        prop_assert_eq!(ended(&grouped), ended(&one_by_one));
     }
 }
