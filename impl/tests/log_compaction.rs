@@ -164,6 +164,24 @@ fn snapshots_in_front_go_with_the_barrier() {
     }
 }
 
+/// The last batch of a round stays as a header, which is no barrier any more.
+#[test]
+fn a_barrier_that_becomes_a_header_takes_the_snapshots_along() {
+    let config = removing(BarrierRetention::WhileItProtects);
+    let mut log = PartitionLog::create(MemoryStorage::new(), config, NOW).unwrap();
+    for spec in ["- z", "5#0 a", "- a", "BAR"] {
+        let bytes = Bytes::copy_from_slice(batch(spec, log.log_end_offset()).bytes());
+        log.append_as_follower(bytes, LeaderEpoch(0), ReplicationPath::IntraCluster, NOW).unwrap();
+        log.take_snapshot().unwrap();
+    }
+    log.update_high_watermark(log.log_end_offset());
+    log.roll(NOW).unwrap();
+    assert_eq!(clean(&mut log, 0), "0:-1#-1 2:-1#-1 3:ctl+horizon");
+    assert_eq!(snapshots(&log), [1, 2, 3, 4]);
+    assert_eq!(clean(&mut log, 2), "0:-1#-1 2:-1#-1 3:ctl<empty>");
+    assert_eq!(snapshots(&log), [4]);
+}
+
 #[test]
 fn an_aborted_transaction_goes_and_its_marker_later() {
     let mut log = log(&LogConfig::default(), &["t5#0 a", "AB5", "5#1 b", "- c"]);

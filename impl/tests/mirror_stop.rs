@@ -244,6 +244,18 @@ fn the_last_mirrored_epoch_of_a_second_run() {
     }
 }
 
+/// The second run may be that of a leader whose log is shorter.
+#[test]
+fn what_was_recorded_lies_within_the_log() {
+    let mut mirror = stopping(&named("sound"));
+    mirror.remove_fetcher();
+    mirror.log_mut().truncate_to(Offset(0), NOW).unwrap();
+    mirror.append_as_follower(batches("E3/- E5/-", Offset(0)), SOURCE, NOW).unwrap();
+    assert_eq!(mirror.record_last_mirrored_epoch(), Ok(Some(SOURCE)));
+    mirror.log_mut().truncate_to(Offset(1), NOW).unwrap();
+    assert_eq!(mirror.record_last_mirrored_epoch(), Ok(Some(LeaderEpoch(3))));
+}
+
 /// Bumped first, the epoch is in the log before the last mirrored one is read from it.
 #[test]
 fn the_epoch_is_recorded_before_it_is_bumped() {
