@@ -356,8 +356,8 @@ fn a_snapshot_behind_each_barrier_that_acts() {
     let lines = ["source A", "copy 5.0#0", "coordinator BAR<A", "copy 5.0#0 BAR<A 6.0#0", "mirror BAR<B"];
     assert_eq!(offsets(behind, &lines), [2, 5, 6]);
     assert_eq!(offsets(BarrierPolicy { propagated: Propagated::Inert, ..behind }, &lines), [2, 5]);
-    assert_eq!(offsets(BarrierPolicy { clears: Clears::Nothing, ..behind }, &lines), []);
-    assert_eq!(offsets(BarrierPolicy::SOUND, &lines), []);
+    assert_eq!(offsets(BarrierPolicy { clears: Clears::Nothing, ..behind }, &lines), Vec::<i64>::new());
+    assert_eq!(offsets(BarrierPolicy::SOUND, &lines), Vec::<i64>::new());
 }
 
 /// A broker without the rule took the log in and wrote a snapshot; a broker with it loads that snapshot. So the first start
