@@ -137,7 +137,7 @@ pub struct ExploreArgs {
 pub struct ConformArgs {
     /// The implementation
     #[arg(long, value_enum, default_value_t)]
-    pub target: ConformTargetArg,
+    pub target: TargetArg,
     /// Run the trace files (*.json) of this directory instead
     #[arg(long, value_name = "DIR")]
     pub traces: Option<PathBuf>,
@@ -148,14 +148,14 @@ pub struct ConformArgs {
     #[arg(long)]
     pub json: bool,
     /// Start another implementation by this command, which speaks the adapter protocol
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["target", "traces"])]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "target")]
     pub adapter: Option<String>,
-    /// The version of Kafka, from Maven Central
-    #[arg(long, value_name = "VERSION", help_heading = "Kafka")]
-    pub kafka_version: Option<String>,
-    /// Directories with the jars of a Kafka that you built, instead of a version
-    #[arg(long, value_name = "DIR", help_heading = "Kafka", conflicts_with = "kafka_version")]
-    pub kafka_jars: Vec<PathBuf>,
+    /// Which Kafka
+    #[command(flatten)]
+    pub kafka: KafkaArgs,
+    /// Run each trace, or the stored sequences, so many times, and tell how many a second
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub repeat: u64,
     /// Run the stored sequences (*.json) of this directory, instead of those of the project
     #[arg(long, value_name = "DIR", help_heading = "Sequences of log operations")]
     pub sequences: Option<PathBuf>,
@@ -174,6 +174,26 @@ pub struct ConformArgs {
     /// Stop after so many differences
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Sequences of log operations")]
     pub max_differences: usize,
+}
+
+/// Which Kafka the adapter is built around.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Kafka")]
+pub struct KafkaArgs {
+    /// The version of Kafka, from Maven Central
+    #[arg(id = "kafka_version", long = "kafka-version", value_name = "VERSION")]
+    pub version: Option<String>,
+    /// Directories with the jars of a Kafka that you built, instead of a version
+    #[arg(id = "kafka_jars", long = "kafka-jars", value_name = "DIR", conflicts_with = "kafka_version")]
+    pub jars: Vec<PathBuf>,
+}
+
+impl KafkaArgs {
+    /// True if anything was said about Kafka.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.version.is_some() || !self.jars.is_empty()
+    }
 }
 
 /// The arguments of `cleanslate trace`.
@@ -214,23 +234,21 @@ pub struct ReplayArgs {
     /// The implementation to run it on
     #[arg(long, value_enum, default_value_t)]
     pub target: TargetArg,
+    /// Run it on another implementation, which is started by this command and speaks the adapter protocol
+    #[arg(long, value_name = "COMMAND", conflicts_with = "target")]
+    pub adapter: Option<String>,
+    /// Which Kafka
+    #[command(flatten)]
+    pub kafka: KafkaArgs,
 }
 
-/// The targets that the command line knows.
+/// The implementations that the command line knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TargetArg {
     /// The log of this project, in process and in memory
     #[default]
     Impl,
-}
-
-/// The implementations that `conform` can hold against model and log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ConformTargetArg {
-    /// The log of this project against the model
-    #[default]
-    Impl,
-    /// Apache Kafka's own log classes, in a JVM, against the log of this project
+    /// Apache Kafka's own log classes, in a JVM
     Kafka,
 }
 

@@ -1,47 +1,75 @@
 //! `cleanslate conform`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use super::args::ConformTargetArg;
+use super::args::TargetArg;
+use super::kafka::start;
 use super::output::print;
 use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
-use crate::conform::{Conformance, Outcome};
+use crate::conform::{Conformance, Outcome, read_traces};
 use crate::target::in_process::InProcess;
+use crate::target::over_adapter::OverAdapter;
 
 /// Runs `cleanslate conform`.
 ///
 /// # Errors
 /// [`CliError`] for unknown bounds and unreadable traces.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
-    if args.adapter.is_some() || matches!(args.target, ConformTargetArg::Kafka) {
-        if args.traces.is_some() {
-            return Err(CliError::Usage("--traces: trace files are run on the target impl only".to_owned()));
-        }
+    let another = args.adapter.is_some() || matches!(args.target, TargetArg::Kafka);
+    if another && args.traces.is_none() {
         return super::sequences::run(args);
     }
-    if args.sequences.is_some() || args.kafka_version.is_some() || !args.kafka_jars.is_empty() {
+    if !another && (args.sequences.is_some() || args.kafka.is_given()) {
         let what = "--sequences, --kafka-version and --kafka-jars";
         return Err(CliError::Usage(format!("{what} need --target kafka or --adapter")));
     }
     let mut conformance = Conformance::default();
+    let mut rate = String::new();
     match &args.traces {
-        Some(dir) => conformance.traces(dir, &mut InProcess::default())?,
         None => conformance.lockstep(&args.bounds).map_err(CliError::Usage)?,
+        Some(dir) => match run_traces(args, dir, another, &mut conformance)? {
+            Some(told) => rate = told,
+            None => return Ok(ExitCode::from(EXIT_EXPECTED)),
+        },
     }
-    if conformance.cases.is_empty() {
-        return Err(CliError::Usage("--traces: the directory holds no *.json file".to_owned()));
-    }
-    let text = if args.json { format!("{}\n", conformance.summary("impl")) } else { report(&conformance) };
+    let target = if args.adapter.is_some() { "adapter" } else if another { "kafka" } else { "impl" };
+    let text = if args.json { format!("{}\n", conformance.summary(target)) } else { report(&conformance) + &rate };
     print(&text)?;
     Ok(ExitCode::from(if conformance.failed() == 0 { EXIT_EXPECTED } else { EXIT_FAILED }))
+}
+
+/// Runs the traces of a directory; tells how many a second. None if the other implementation cannot be had here.
+fn run_traces(args: &ConformArgs, dir: &Path, another: bool, conformance: &mut Conformance) -> Result<Option<String>, CliError> {
+    let traces = read_traces(dir)?;
+    if traces.is_empty() {
+        return Err(CliError::Usage("--traces: the directory holds no *.json file".to_owned()));
+    }
+    let begin;
+    let mut on = String::new();
+    if another {
+        let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(None) };
+        on = format!(" on {} {}", adapter.greeting().name, adapter.greeting().version);
+        begin = Instant::now();
+        let name = if args.adapter.is_some() { "adapter" } else { "kafka" };
+        conformance.traces(&traces, &mut OverAdapter::new(&mut adapter, name), true, args.repeat);
+        adapter.finish()?;
+    } else {
+        begin = Instant::now();
+        conformance.traces(&traces, &mut InProcess::default(), false, args.repeat);
+    }
+    let (runs, seconds) = (traces.len() as f64 * args.repeat as f64, begin.elapsed().as_secs_f64());
+    Ok(Some(format!("{runs} runs{on} in {seconds:.1} s, {:.0} a second\n", runs / seconds.max(0.001))))
 }
 
 fn report(conformance: &Conformance) -> String {
     let mut out = String::new();
     for case in &conformance.cases {
         let _ = match &case.outcome {
-            Outcome::Passed => writeln!(out, "ok      {}", case.name),
+            Outcome::Passed(None) => writeln!(out, "ok      {}", case.name),
+            Outcome::Passed(Some(seen)) => writeln!(out, "ok      {}\n        {seen}", case.name),
             Outcome::Failed(why) => writeln!(out, "FAILED  {}\n        {}", case.name, why.replace('\n', "\n        ")),
             Outcome::Skipped(why) => writeln!(out, "skipped {}: {why}", case.name),
         };

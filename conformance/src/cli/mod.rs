@@ -4,6 +4,7 @@ pub mod args;
 pub mod check;
 pub mod conform;
 pub mod explore;
+mod kafka;
 pub mod list;
 pub mod output;
 pub mod sequences;

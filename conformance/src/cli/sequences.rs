@@ -2,23 +2,20 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Instant;
 
 use serde_json::json;
 
+use super::kafka::start;
 use super::output::{print, progress};
 use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
 use crate::adapter::message::Operation;
-use crate::adapter::{Adapter, AdapterError, Launch};
+use crate::adapter::Adapter;
 use crate::sequence::compare::{Difference, compare};
 use crate::sequence::file::SequenceFile;
 use crate::sequence::random::{Failing, Random};
 
-/// How long the adapter may take for one reply. A JVM on a busy machine starts slowly.
-const TIME_OUT: Duration = Duration::from_secs(120);
-/// What `ci/kafka-adapter` exits with when it cannot build the adapter on this machine.
-const EXIT_CANNOT: i32 = 77;
 
 /// What a run has found.
 #[derive(Debug, Default)]
@@ -34,12 +31,7 @@ struct Found {
 /// # Errors
 /// When there is no adapter, it misbehaves, or a file cannot be read or written.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
-    let command = match (&args.adapter, adapter_of_kafka(args)?) {
-        (Some(command), _) => command.clone(),
-        (None, Some(command)) => command,
-        (None, None) => return Ok(ExitCode::from(EXIT_EXPECTED)),
-    };
-    let mut adapter = Adapter::start(&Launch::parse(&command, TIME_OUT)?)?;
+    let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
     let name = format!("{} {}", adapter.greeting().name, adapter.greeting().version);
     let mut found = Found::default();
     let begin = Instant::now();
@@ -49,31 +41,6 @@ pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     let seconds = begin.elapsed().as_secs_f64();
     report(args, &name, &found, seconds)?;
     Ok(ExitCode::from(if found.differences.is_empty() { EXIT_EXPECTED } else { EXIT_FAILED }))
-}
-
-/// Builds the adapter around Kafka's classes; returns the command that starts it. None if it cannot be built here, which is said.
-fn adapter_of_kafka(args: &ConformArgs) -> Result<Option<String>, CliError> {
-    if args.adapter.is_some() {
-        return Ok(None);
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/kafka-adapter");
-    let mut build = Command::new(&script);
-    match (&args.kafka_version, &args.kafka_jars) {
-        (_, jars) if !jars.is_empty() => drop(build.arg("--jars").args(jars)),
-        (Some(version), _) => drop(build.args(["--version", version])),
-        (None, _) => {}
-    }
-    progress("building the adapter around Kafka's classes");
-    let output = build.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|e| CliError::Usage(format!("{}: {e}", script.display())))?;
-    if output.status.code() == Some(EXIT_CANNOT) {
-        print("skipped: the adapter around Kafka's classes cannot be built here\n")?;
-        return Ok(None);
-    }
-    if !output.status.success() {
-        return Err(CliError::Adapter(format!("{} failed", script.display())));
-    }
-    Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
 }
 
 /// The sequences that are stored.
@@ -169,12 +136,6 @@ fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result
         args.seed
     );
     Ok(print(&out)?)
-}
-
-impl From<AdapterError> for CliError {
-    fn from(error: AdapterError) -> Self {
-        Self::Adapter(error.to_string())
-    }
 }
 
 impl From<crate::sequence::file::SequenceFileError> for CliError {

@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::args::{ReplayArgs, ShowArgs, TargetArg, TraceArgs, TraceCommand};
+use super::kafka::start;
 use super::output::print;
-use super::{CliError, EXIT_EXPECTED, EXIT_FAILED};
+use super::{CliError, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE};
+use crate::conform::stock::{StockReplay, replay_with_stock_rules};
 use crate::replay::{ReplayReport, replay};
-use crate::target::Target;
 use crate::target::in_process::InProcess;
+use crate::target::over_adapter::OverAdapter;
 use crate::trace::draw::draw;
 use crate::trace::format::Trace;
 use crate::trace::read::read_trace;
@@ -105,39 +107,59 @@ fn pack(words: &[String]) -> Vec<String> {
 
 fn run_replay(args: &ReplayArgs, hooks: &Hooks) -> Result<ExitCode, CliError> {
     let trace = read_trace(&args.file)?;
-    let mut target: Box<dyn Target> = match args.target {
-        TargetArg::Impl => Box::new(InProcess::default()),
+    let another = args.adapter.is_some() || args.target == TargetArg::Kafka;
+    if !another && args.kafka.is_given() {
+        return Err(CliError::Usage("--kafka-version and --kafka-jars need --target kafka".to_owned()));
+    }
+    let wrong = |source| CliError::Replay { file: args.file.display().to_string(), source: Box::new(source) };
+    let played = if another {
+        let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
+        let name = if args.adapter.is_some() { "adapter" } else { "kafka" };
+        let played = replay_with_stock_rules(&trace, Some(&args.file), &mut OverAdapter::new(&mut adapter, name)).map_err(wrong)?;
+        adapter.finish()?;
+        played
+    } else {
+        let report = replay(&trace, Some(&args.file), &mut InProcess::default()).map_err(wrong)?;
+        StockReplay { report, needs: None }
     };
-    let report = replay(&trace, Some(&args.file), target.as_mut())
-        .map_err(|source| CliError::Replay { file: args.file.display().to_string(), source: Box::new(source) })?;
     let model = hooks.model.map(|run| run(&trace));
-    print(&summary(&trace, &report, model.as_ref()))?;
-    let good = report.succeeded() && !matches!(model, Some(ModelReplay::Disagrees(_)));
-    Ok(ExitCode::from(if good { EXIT_EXPECTED } else { EXIT_FAILED }))
+    let skipped = played.skipped();
+    print(&summary(&trace, &played.report, skipped.as_deref(), model.as_ref()))?;
+    let good = played.report.succeeded() && !matches!(model, Some(ModelReplay::Disagrees(_)));
+    Ok(ExitCode::from(match skipped {
+        Some(_) => EXIT_INCONCLUSIVE,
+        None if good => EXIT_EXPECTED,
+        None => EXIT_FAILED,
+    }))
 }
 
 /// What happened, a line a step, and the answer.
-fn summary(trace: &Trace, report: &ReplayReport, model: Option<&ModelReplay>) -> String {
+fn summary(trace: &Trace, report: &ReplayReport, skipped: Option<&str>, model: Option<&ModelReplay>) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}\n", trace.title);
     let width = trace.steps.len().to_string().len();
     for (i, step) in trace.steps.iter().enumerate() {
         let tick = match i.cmp(&report.steps_agreed) {
             std::cmp::Ordering::Less => "ok",
-            std::cmp::Ordering::Equal => "XX",
+            std::cmp::Ordering::Equal if skipped.is_none() => "XX",
+            std::cmp::Ordering::Equal => "--",
             std::cmp::Ordering::Greater => "  ",
         };
         let _ = writeln!(out, "{tick}  {:>width$}  {}", step.n, step.say);
     }
     let steps = trace.steps.len();
     let _ = writeln!(out, "\n{}: {} of {steps} steps agree ({} operations)", report.target, report.steps_agreed, report.operations);
+    if let Some(why) = skipped {
+        let _ = writeln!(out, "{}: skipped: {why}", report.target);
+        return out;
+    }
     if let Some(divergence) = &report.divergence {
         let _ = writeln!(out, "\nthe target parts from the trace at {divergence}");
         return out;
     }
     if let (Some(property), Some(judgement)) = (&trace.property, &report.judgement) {
         let answer = match judgement {
-            Judgement::Seen(evidence) => format!("is violated in the concrete state: {evidence}"),
+            Judgement::Seen(evidence) => format!("is violated in the concrete state: {evidence} (step {})", report.steps_agreed),
             Judgement::NotSeen => "is NOT violated in the concrete state".to_owned(),
             Judgement::NotJudged => "cannot be judged on concrete states".to_owned(),
         };

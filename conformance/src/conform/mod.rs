@@ -1,5 +1,7 @@
 //! Conformance: the model held against the log of this project, transition by transition, and traces held against any target.
 
+pub mod stock;
+
 use std::path::{Path, PathBuf};
 
 use cleanslate_model::bounds::Bounds;
@@ -13,14 +15,17 @@ use crate::parallel;
 use crate::replay::{ReplayError, replay};
 use crate::target::{Target, TargetError};
 use crate::trace::TraceError;
+use crate::trace::format::Trace;
 use crate::trace::read::read_trace;
 use crate::witness::Judgement;
+
+use stock::{StockReplay, replay_with_stock_rules};
 
 /// The result of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The target did what the case says.
-    Passed,
+    /// The target did what the case says; the text tells what was seen, in one line, if there is anything to tell.
+    Passed(Option<String>),
     /// It did not; the text says where, over several lines.
     Failed(String),
     /// The target cannot run the case; the text says why, in one line.
@@ -55,7 +60,7 @@ impl Conformance {
     /// How many cases passed.
     #[must_use]
     pub fn passed(&self) -> usize {
-        self.count(|o| matches!(o, Outcome::Passed))
+        self.count(|o| matches!(o, Outcome::Passed(_)))
     }
 
     /// How many cases failed.
@@ -103,7 +108,7 @@ impl Conformance {
                 Ok(Coverage { edges_reachable, edges_covered, .. }) => {
                     self.edges_reachable += edges_reachable;
                     self.edges_covered += edges_covered;
-                    Outcome::Passed
+                    Outcome::Passed(None)
                 }
                 Err(parting) => Outcome::Failed(parting.to_string()),
             };
@@ -112,27 +117,51 @@ impl Conformance {
         Ok(())
     }
 
-    /// Runs every trace file of a directory, in order of name, on a target.
-    ///
-    /// # Errors
-    /// [`TraceError`] if the directory or a file cannot be read.
-    pub fn traces(&mut self, dir: &Path, target: &mut dyn Target) -> Result<(), TraceError> {
-        for path in trace_files(dir)? {
-            let trace = read_trace(&path)?;
-            let outcome = match replay(&trace, Some(&path), target) {
-                Ok(report) => match (&report.divergence, &report.judgement) {
-                    (Some(divergence), _) => Outcome::Failed(divergence.to_string()),
-                    (None, Some(Judgement::NotSeen)) => {
-                        Outcome::Failed("every step agrees, but the corruption is not there".to_owned())
-                    }
-                    (None, _) => Outcome::Passed,
-                },
-                Err(error) => unable(&error),
-            };
+    /// Runs trace files on a target, each `repeat` times. With `may_be_stock`, steps that need a rule which stock Kafka does not have are skipped,
+    /// and so is what follows them.
+    pub fn traces(&mut self, traces: &[(PathBuf, Trace)], target: &mut dyn Target, may_be_stock: bool, repeat: u64) {
+        for (path, trace) in traces {
+            let mut outcome = run_trace(path, trace, target, may_be_stock);
+            for _ in 1..repeat {
+                if matches!(outcome, Outcome::Failed(_)) {
+                    break;
+                }
+                outcome = run_trace(path, trace, target, may_be_stock);
+            }
             self.cases.push(Case { name: path.display().to_string(), outcome });
         }
-        Ok(())
     }
+}
+
+fn run_trace(path: &Path, trace: &Trace, target: &mut dyn Target, may_be_stock: bool) -> Outcome {
+    let result = if may_be_stock {
+        replay_with_stock_rules(trace, Some(path), target)
+    } else {
+        replay(trace, Some(path), target).map(|report| StockReplay { report, needs: None })
+    };
+    match result {
+        Ok(replay) => match (replay.skipped(), &replay.report.divergence, &replay.report.judgement) {
+            (Some(why), _, _) => Outcome::Skipped(why),
+            (None, Some(divergence), _) => Outcome::Failed(divergence.to_string()),
+            (None, None, Some(Judgement::NotSeen)) => {
+                Outcome::Failed("every step agrees, but the corruption is not there".to_owned())
+            }
+            (None, None, Some(Judgement::Seen(evidence))) => {
+                let step = trace.steps.last().map_or(0, |step| step.n);
+                Outcome::Passed(Some(format!("step {step}: {evidence}")))
+            }
+            (None, None, _) => Outcome::Passed(None),
+        },
+        Err(error) => unable(&error),
+    }
+}
+
+/// The traces of all files (*.json) of a directory, in order of name.
+///
+/// # Errors
+/// [`TraceError`] if the directory or a file cannot be read.
+pub fn read_traces(dir: &Path) -> Result<Vec<(PathBuf, Trace)>, TraceError> {
+    trace_files(dir)?.into_iter().map(|path| read_trace(&path).map(|trace| (path, trace))).collect()
 }
 
 /// A scenario that the target does not know is skipped; a target that breaks down fails.

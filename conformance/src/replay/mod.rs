@@ -56,6 +56,8 @@ pub struct Divergence {
     pub expected: String,
     /// What the target showed.
     pub actual: String,
+    /// The target's name.
+    pub target: String,
     /// The trace's file, if it has one.
     pub file: Option<PathBuf>,
 }
@@ -70,7 +72,12 @@ impl fmt::Display for Divergence {
         writeln!(f, "  expected   {}", self.expected)?;
         write!(f, "  actual     {}", self.actual)?;
         if let Some(file) = &self.file {
-            write!(f, "\n  reproduce  cargo run --release -- trace replay {}", shell_word(&file.display().to_string()))?;
+            let option = match self.target.as_str() {
+                "kafka" => "--target kafka ",
+                "adapter" => "--adapter COMMAND ",
+                _ => "",
+            };
+            write!(f, "\n  reproduce  cargo run --release -- trace replay {option}{}", shell_word(&file.display().to_string()))?;
         }
         Ok(())
     }
@@ -129,11 +136,12 @@ pub fn replay(trace: &Trace, file: Option<&Path>, target: &mut dyn Target) -> Re
         }
         steps_agreed += 1;
     }
+    let name = run.target.name().to_owned();
     Ok(ReplayReport {
-        target: run.target.name().to_owned(),
+        target: name.clone(),
         steps_agreed,
         operations: run.operations,
-        divergence: divergence.map(|d| Divergence { file: file.map(Path::to_owned), ..d }),
+        divergence: divergence.map(|d| Divergence { target: name, file: file.map(Path::to_owned), ..d }),
         judgement: trace.property.as_deref().map(|p| run.witness.judge(p, &run.ledger)),
         states: run.states,
     })
@@ -238,7 +246,7 @@ fn differs_from_expected(step: &Step, i: usize, op: &Op, outcome: &Observed) -> 
 
 fn divergence(step: &Step, operation: Option<String>, difference: Difference) -> Divergence {
     let Difference { field, expected, actual } = difference;
-    Divergence { step: step.n, say: step.say.clone(), operation, field, expected, actual, file: None }
+    Divergence { step: step.n, say: step.say.clone(), operation, field, expected, actual, target: String::new(), file: None }
 }
 
 /// An operation on one line, without its expectation.

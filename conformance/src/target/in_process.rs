@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use cleanslate_log::barrier::BarrierPolicy;
 use cleanslate_log::log::{AppendError, AppendResult, FetchIsolation, LogConfig, LogError, PartitionLog, Recovery};
 use cleanslate_log::mirror::{MirrorDesign, MirrorError, MirrorMetadata, MirrorPartition, MirrorState as LogMirrorState};
-use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
+use cleanslate_log::psm::{AppendOrigin, ProducerIdVisibility, TransactionVersion};
 use cleanslate_log::record::BatchReader;
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
@@ -23,9 +24,19 @@ const LEADER_EPOCH: LeaderEpoch = LeaderEpoch(0);
 
 pub(super) type Partition = MirrorPartition<MemoryStorage>;
 
+/// Rules that are those of stock Kafka, whatever a trace's design says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StockRules {
+    /// A barrier is stored and clears nothing.
+    pub barriers: bool,
+    /// The ProducerStateManager sees no negative ids.
+    pub ids: bool,
+}
+
 /// The log of this project.
 #[derive(Clone, Debug, Default)]
 pub struct InProcess {
+    stock: StockRules,
     config: LogConfig,
     design: MirrorDesign,
     replicas: BTreeMap<String, Replica>,
@@ -70,6 +81,14 @@ fn impossible(text: impl Into<String>) -> TargetError {
     TargetError::Impossible(text.into())
 }
 
+impl InProcess {
+    /// The log of this project as far as `stock` says under the rules of stock Kafka, else under those of the trace's design.
+    #[must_use]
+    pub fn under(stock: StockRules) -> Self {
+        Self { stock, ..Self::default() }
+    }
+}
+
 impl Target for InProcess {
     fn name(&self) -> &'static str {
         "impl"
@@ -77,14 +96,20 @@ impl Target for InProcess {
 
     fn reset(&mut self, trace: &Trace) -> Result<(), TargetError> {
         let axes = Axes::new(&trace.scenario.axes)?;
-        let (config, design) = (axes.log_config()?, axes.mirror_design()?);
+        let (mut config, design) = (axes.log_config()?, axes.mirror_design()?);
+        if self.stock.barriers {
+            config.barrier = BarrierPolicy::default();
+        }
+        if self.stock.ids {
+            config.ids = ProducerIdVisibility::Stock;
+        }
         let mut replicas = BTreeMap::new();
         for replica in &trace.replicas {
             let partition = new_partition(&config, &design, replica.mirrors.as_deref()).map_err(failed)?;
             let broker = Broker::Up(Box::new(partition));
             replicas.insert(replica.name.clone(), Replica { cluster: replica.cluster.clone(), broker });
         }
-        *self = Self { config, design, replicas, sent: 0 };
+        *self = Self { stock: self.stock, config, design, replicas, sent: 0 };
         Ok(())
     }
 

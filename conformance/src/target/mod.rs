@@ -2,7 +2,9 @@
 
 mod axes;
 mod codec;
+mod gate;
 pub mod in_process;
+pub mod over_adapter;
 mod show;
 
 use std::collections::BTreeMap;

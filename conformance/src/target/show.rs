@@ -47,7 +47,7 @@ fn cached(batch: &BatchMetadata) -> CachedBatch {
     }
 }
 
-const fn mirror_state(state: LogMirrorState) -> MirrorState {
+pub(super) const fn mirror_state(state: LogMirrorState) -> MirrorState {
     match state {
         LogMirrorState::LogAlignment => MirrorState::LogAlignment,
         LogMirrorState::EpochFencing => MirrorState::EpochFencing,

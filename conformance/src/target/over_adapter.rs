@@ -1,0 +1,370 @@
+//! The target behind the adapter protocol: a partition log in a process of its own, such as Kafka's classes.
+//!
+//! The log is the other implementation's: appends, copies, truncation, high watermark, crash and recovery, producer state. What no log has
+//! is done here: the mirror state, and the producer id mapping of the mirror's leader. The state that a step must show is read from the
+//! implementation after every operation: the batches by a read of the whole log, the rest from the protocol's `state`.
+
+use std::collections::BTreeMap;
+
+use bytes::{Bytes, BytesMut};
+use cleanslate_log::mirror::{MirrorState as LogMirrorState, PidMapping};
+use cleanslate_log::record::{BatchReader, RecordBatch};
+
+use super::axes::Axes;
+use super::codec::{NOW, decode, encode};
+use super::gate::{Gate, ILLEGAL_STATE, READ_ONLY};
+use super::show::mirror_state;
+use super::{Observed, ObservedBatch, ObservedState, Target, TargetError};
+use crate::adapter::message::{Config, HighWatermarkRule, Isolation, Origin as Sender};
+use crate::adapter::reply::{Answer, Append, Failure, FailureKind, Reply};
+use crate::adapter::state::{Producer, State};
+use crate::adapter::{Adapter, Hex, Operation};
+use crate::trace::format::{Batch, CachedBatch, MirrorState, Op, OpenTransaction, Origin, ProducerEntry, Trace};
+
+/// The leader epoch of every append.
+const LEADER_EPOCH: i32 = 0;
+/// Bytes of one read: in hex, with the rest of a reply, they fit into a line.
+const READ_BYTES: u32 = 4 << 20;
+
+/// The logs of an adapter.
+pub struct OverAdapter<'a> {
+    adapter: &'a mut Adapter,
+    name: &'static str,
+    mapping: PidMapping,
+    replicas: BTreeMap<String, Replica>,
+    /// How many batches were sent, so that no two have the same payload.
+    sent: u64,
+}
+
+struct Replica {
+    /// The log's name in the protocol, which allows fewer names than a trace.
+    log: String,
+    cluster: String,
+    gate: Gate,
+    life: Life,
+    /// What the last operation has left.
+    batches: Vec<RecordBatch>,
+    state: ObservedState,
+}
+
+/// A replica's broker.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Up,
+    /// It has died. Only the way in which it starts again tells whether it had stopped in good order, so its log is still open there.
+    Down,
+    /// It has died, and could not start again.
+    Closed,
+}
+
+fn failed(error: impl std::fmt::Display) -> TargetError {
+    TargetError::Failed(error.to_string())
+}
+
+fn impossible(text: impl Into<String>) -> TargetError {
+    TargetError::Impossible(text.into())
+}
+
+impl<'a> OverAdapter<'a> {
+    /// The logs of this adapter; `name` is what the command line calls it.
+    #[must_use]
+    pub fn new(adapter: &'a mut Adapter, name: &'static str) -> Self {
+        Self { adapter, name, mapping: PidMapping::None, replicas: BTreeMap::new(), sent: 0 }
+    }
+}
+
+impl Target for OverAdapter<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn reset(&mut self, trace: &Trace) -> Result<(), TargetError> {
+        self.mapping = Axes::new(&trace.scenario.axes)?.mirror_design()?.pid_mapping;
+        self.replicas.clear();
+        self.sent = 0;
+        self.adapter.send(&Operation::Reset {}, false).map_err(failed)?;
+        self.adapter.receive().map_err(failed)?;
+        for (number, declared) in trace.replicas.iter().enumerate() {
+            let replica = Replica {
+                log: format!("r{number}"),
+                cluster: declared.cluster.clone(),
+                gate: Gate::new(declared.mirrors.is_some()),
+                life: Life::Up,
+                batches: Vec::new(),
+                state: empty(),
+            };
+            let log = replica.log.clone();
+            self.replicas.insert(declared.name.clone(), replica);
+            let config = Config { max_message_bytes: Some(1_048_588), ..Config::default() };
+            self.done(&declared.name, vec![Operation::Create { log, now_ms: NOW.get(), config }])?;
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, op: &Op) -> Result<Observed, TargetError> {
+        match op {
+            Op::Append { replica, origin, batch, .. } => self.append(replica, *origin, batch),
+            Op::Mirror { replica, from, offset, batches, .. } => self.mirror(replica, from, *offset, *batches),
+            Op::Truncate { replica, offset } => {
+                let log = self.up(replica)?.log.clone();
+                self.done(replica, vec![Operation::Truncate { log, offset: *offset }])
+            }
+            Op::HighWatermark { replica, offset } => {
+                let log = self.up(replica)?.log.clone();
+                self.done(replica, vec![Operation::HighWatermark { log, offset: *offset, rule: HighWatermarkRule::Set }])
+            }
+            Op::MirrorState { replica, to, .. } => {
+                let replica = self.up(replica)?;
+                let taken = replica.gate.turn(*to);
+                replica.state.mirror_state = mirror_state(replica.gate.state());
+                Ok(if taken { Observed::Done } else { Observed::Error(ILLEGAL_STATE.to_owned()) })
+            }
+            Op::LastMirroredOffset { replica, offset } => {
+                let replica = self.up(replica)?;
+                let (end, stops) = (replica.state.log_end_offset, replica.gate.state() == LogMirrorState::Stopping);
+                if stops && *offset != end {
+                    return Err(impossible(format!("the log ends at offset {end}, expected the last mirrored offset {offset}")));
+                }
+                Ok(Observed::Done)
+            }
+            Op::Crash { replica } => {
+                let replica = self.up(replica)?;
+                replica.life = Life::Down;
+                down(&mut replica.state);
+                Ok(Observed::Done)
+            }
+            Op::Recover { replica, clean } => self.recover(replica, *clean),
+        }
+    }
+
+    fn observe(&mut self, replica: &str) -> Result<ObservedState, TargetError> {
+        Ok(self.replica(replica)?.state.clone())
+    }
+}
+
+impl OverAdapter<'_> {
+    fn replica(&self, name: &str) -> Result<&Replica, TargetError> {
+        self.replicas.get(name).ok_or_else(|| TargetError::UnknownReplica(name.to_owned()))
+    }
+
+    fn up(&mut self, name: &str) -> Result<&mut Replica, TargetError> {
+        match self.replicas.get_mut(name) {
+            Some(replica) if replica.life == Life::Up => Ok(replica),
+            Some(_) => Err(impossible(format!("the broker of {name} is down"))),
+            None => Err(TargetError::UnknownReplica(name.to_owned())),
+        }
+    }
+
+    fn append(&mut self, name: &str, origin: Origin, batch: &Batch) -> Result<Observed, TargetError> {
+        self.sent += 1;
+        let bytes = encode(batch, self.sent)?;
+        let replica = self.up(name)?;
+        if !replica.gate.lets_pass(origin, batch) {
+            return Ok(Observed::Error(READ_ONLY.to_owned()));
+        }
+        let (origin, transaction_version) = match origin {
+            Origin::Client => (Sender::Client, -1),
+            // The ABORT markers of a stop carry the producer's present epoch, as they did before transaction version 2.
+            Origin::Coordinator if replica.gate.state() == LogMirrorState::Stopping => (Sender::Coordinator, 0),
+            Origin::Coordinator => (Sender::Coordinator, 2),
+        };
+        let (log, batch) = (replica.log.clone(), Hex::from(bytes.bytes().as_ref()));
+        let append = Operation::AppendLeader { log, batch, origin, leader_epoch: LEADER_EPOCH, transaction_version, guard: 0 };
+        appended(self.ask(name, vec![append])?)
+    }
+
+    fn mirror(&mut self, name: &str, from: &str, offset: i64, batches: u32) -> Result<Observed, TargetError> {
+        let source = self.replica(from)?;
+        if source.life != Life::Up {
+            return Err(impossible(format!("the broker of {from} is down")));
+        }
+        let rest = source.batches.iter().skip_while(|batch| batch.last_offset().get() < offset);
+        let taken: Vec<RecordBatch> = rest.take(usize::try_from(batches).unwrap_or(usize::MAX)).cloned().collect();
+        if u32::try_from(taken.len()) != Ok(batches) {
+            let whole = taken.len();
+            return Err(impossible(format!("{from} holds {whole} batches from offset {offset} on, expected {batches} or more")));
+        }
+        let (mapping, cluster) = (self.mapping, source.cluster.clone());
+        let replica = self.up(name)?;
+        let end = replica.state.log_end_offset;
+        if end != offset {
+            return Err(impossible(format!("the log of {name} ends at offset {end}, expected {offset}")));
+        }
+        // A follower copies its leader as it is; only the leader of a mirror maps ids, and needs a fetcher.
+        let is_mirror = replica.cluster != cluster;
+        if is_mirror && !replica.gate.is_fetching() {
+            return Ok(Observed::Error(ILLEGAL_STATE.to_owned()));
+        }
+        let mut bytes = BytesMut::new();
+        for batch in taken {
+            let id = if is_mirror { mapping.map(batch.producer_id()) } else { batch.producer_id() };
+            let mapped = if id == batch.producer_id() { batch } else { batch.with_producer_id(id) };
+            bytes.extend_from_slice(mapped.bytes());
+        }
+        let (log, batches) = (replica.log.clone(), Hex::from(bytes.as_ref()));
+        appended(self.ask(name, vec![Operation::AppendFollower { log, batches, leader_epoch: LEADER_EPOCH }])?)
+    }
+
+    fn recover(&mut self, name: &str, clean: bool) -> Result<Observed, TargetError> {
+        let replica = self.replica(name)?;
+        let log = replica.log.clone();
+        let stop = match (replica.life, clean) {
+            (Life::Up, _) => return Err(impossible(format!("the broker of {name} is up already"))),
+            (Life::Down, true) => Some(Operation::Close { log: log.clone() }),
+            (Life::Down, false) => Some(Operation::Crash { log: log.clone(), cuts: Vec::new(), lost: Vec::new() }),
+            (Life::Closed, _) => None,
+        };
+        let open = Operation::Open { log, clean, recovery_point: 0, log_start: 0, now_ms: None };
+        let observed = self.done(name, stop.into_iter().chain([open]).collect())?;
+        if let Some(replica) = self.replicas.get_mut(name) {
+            replica.gate.reopen();
+        }
+        Ok(observed)
+    }
+
+    /// Asks for operations that have no result but that they took place.
+    fn done(&mut self, name: &str, operations: Vec<Operation>) -> Result<Observed, TargetError> {
+        Ok(match self.ask(name, operations)? {
+            Ok(_) => Observed::Done,
+            Err(failure) => Observed::Error(failure.name),
+        })
+    }
+
+    /// Asks for operations on one log and for everything that can be seen of it afterwards, in one go. Returns what came of the last
+    /// operation; one before it may not fail.
+    fn ask(&mut self, name: &str, operations: Vec<Operation>) -> Result<Result<Answer, Failure>, TargetError> {
+        let (log, log_start) = {
+            let replica = self.replica(name)?;
+            (replica.log.clone(), replica.state.log_start_offset)
+        };
+        for operation in &operations {
+            self.adapter.send(operation, true).map_err(failed)?;
+        }
+        self.adapter.send(&read(&log, log_start), false).map_err(failed)?;
+        let mut last = None;
+        for operation in &operations {
+            if let Some(Reply { outcome: Err(failure), .. }) = &last {
+                return Err(failed(format!("{} before {}: {}", failure.name, operation.name(), failure.message)));
+            }
+            last = self.adapter.receive().map_err(failed)?;
+        }
+        let records = self.adapter.receive().map_err(failed)?;
+        let (Some(reply), Some(records)) = (last, records) else { return Err(failed("nothing was asked")) };
+        if let Err(Failure { kind: FailureKind::Protocol | FailureKind::Internal, name, message }) = &reply.outcome {
+            return Err(failed(format!("{name}: {message}")));
+        }
+        match &reply.state {
+            Some(state) => {
+                let batches = self.batches(&log, log_start, state.log_end_offset, records)?;
+                self.take_in(name, state, batches)?;
+            }
+            None => {
+                if let Some(replica) = self.replicas.get_mut(name) {
+                    replica.life = Life::Closed;
+                }
+            }
+        }
+        Ok(reply.outcome)
+    }
+
+    /// All batches from an offset on, of which the first have been read.
+    fn batches(&mut self, log: &str, from: i64, end: i64, first: Reply) -> Result<Vec<RecordBatch>, TargetError> {
+        let (mut batches, mut next, mut reply) = (Vec::new(), from, first);
+        loop {
+            let bytes = match reply.outcome {
+                Ok(Answer::Read(read)) => Bytes::from(read.records.0),
+                Ok(_) => return Err(failed("a read was answered by something else")),
+                Err(failure) => return Err(failed(format!("reading at offset {next}: {}: {}", failure.name, failure.message))),
+            };
+            let before = next;
+            // The last batch of a read may be cut off.
+            for batch in BatchReader::new(bytes).map_while(Result::ok) {
+                next = batch.next_offset().get();
+                batches.push(batch);
+            }
+            if next >= end {
+                return Ok(batches);
+            }
+            if next <= before {
+                return Err(failed(format!("nothing can be read at offset {next} of a log that ends at {end}")));
+            }
+            reply = self.adapter.call(&read(log, next), false).map_err(failed)?;
+        }
+    }
+
+    fn take_in(&mut self, name: &str, state: &State, batches: Vec<RecordBatch>) -> Result<(), TargetError> {
+        let shown = batches.iter().map(|b| Ok(ObservedBatch { offset: b.base_offset().get(), batch: decode(b)? }));
+        let log = shown.collect::<Result<_, TargetError>>()?;
+        let replica = self.replicas.get_mut(name).ok_or_else(|| TargetError::UnknownReplica(name.to_owned()))?;
+        let open = state.ongoing_transactions.iter();
+        replica.state = ObservedState {
+            up: true,
+            mirror_state: mirror_state(replica.gate.state()),
+            log_start_offset: state.log_start_offset,
+            log_end_offset: state.log_end_offset,
+            high_watermark: state.high_watermark,
+            last_stable_offset: state.last_stable_offset,
+            log,
+            producers: state.producers.iter().map(entry).collect(),
+            open_transactions: open
+                .map(|t| OpenTransaction { producer_id: t.producer_id, first_offset: t.first_offset })
+                .collect(),
+        };
+        replica.life = Life::Up;
+        replica.batches = batches;
+        Ok(())
+    }
+}
+
+fn read(log: &str, offset: i64) -> Operation {
+    let isolation = Isolation::LogEnd;
+    Operation::Read { log: log.to_owned(), offset, max_bytes: READ_BYTES, isolation, min_one_message: true }
+}
+
+fn appended(outcome: Result<Answer, Failure>) -> Result<Observed, TargetError> {
+    Ok(match outcome {
+        Ok(Answer::Append(Append::Appended { base_offset, last_offset })) => Observed::Appended { base_offset, last_offset },
+        Ok(Answer::Append(Append::Duplicate { base_offset, last_offset })) => Observed::Duplicate { base_offset, last_offset },
+        Ok(other) => return Err(failed(format!("an append was answered by {other:?}"))),
+        Err(failure) => Observed::Error(failure.name),
+    })
+}
+
+fn entry(entry: &Producer) -> ProducerEntry {
+    let cached = entry.batches.iter().map(|batch| CachedBatch {
+        base_sequence: batch.base_sequence,
+        last_sequence: batch.last_sequence,
+        base_offset: batch.base_offset,
+        last_offset: batch.last_offset,
+    });
+    ProducerEntry {
+        producer_id: entry.producer_id,
+        producer_epoch: entry.producer_epoch,
+        coordinator_epoch: entry.coordinator_epoch,
+        batches: cached.collect(),
+        txn_first_offset: entry.txn_first_offset,
+    }
+}
+
+/// What a trace tells of a log that is not open.
+fn down(state: &mut ObservedState) {
+    state.up = false;
+    state.producers.clear();
+    state.open_transactions.clear();
+    state.high_watermark = state.log_end_offset;
+    state.last_stable_offset = state.log_end_offset;
+}
+
+const fn empty() -> ObservedState {
+    ObservedState {
+        up: true,
+        mirror_state: MirrorState::Stopped,
+        log_start_offset: 0,
+        log_end_offset: 0,
+        high_watermark: 0,
+        last_stable_offset: 0,
+        log: Vec::new(),
+        producers: Vec::new(),
+        open_transactions: Vec::new(),
+    }
+}
