@@ -82,21 +82,27 @@ impl Target for OverAdapter<'_> {
         self.mapping = Axes::new(&trace.scenario.axes)?.mirror_design()?.pid_mapping;
         self.replicas.clear();
         self.sent = 0;
+        // All in one go: most of the time of a short trace is spent with its logs' files, and the rest with waiting for each other.
         self.adapter.send(&Operation::Reset {}, false).map_err(failed)?;
-        self.adapter.receive().map_err(failed)?;
         for (number, declared) in trace.replicas.iter().enumerate() {
-            let replica = Replica {
-                log: format!("r{number}"),
-                cluster: declared.cluster.clone(),
-                gate: Gate::new(declared.mirrors.is_some()),
-                life: Life::Up,
-                batches: Vec::new(),
-                state: empty(),
-            };
-            let log = replica.log.clone();
-            self.replicas.insert(declared.name.clone(), replica);
+            let log = format!("r{number}");
             let config = Config { max_message_bytes: Some(1_048_588), ..Config::default() };
-            self.done(&declared.name, vec![Operation::Create { log, now_ms: NOW.get(), config }])?;
+            let create = Operation::Create { log: log.clone(), now_ms: NOW.get(), config };
+            self.adapter.send(&create, true).map_err(failed)?;
+            let gate = Gate::new(declared.mirrors.is_some());
+            let state = ObservedState { mirror_state: mirror_state(gate.state()), ..empty() };
+            let replica = Replica { log, cluster: declared.cluster.clone(), gate, life: Life::Up, batches: Vec::new(), state };
+            self.replicas.insert(declared.name.clone(), replica);
+        }
+        self.adapter.receive().map_err(failed)?;
+        for declared in &trace.replicas {
+            match self.adapter.receive().map_err(failed)? {
+                Some(Reply { outcome: Ok(_), state: Some(state) }) => self.take_in(&declared.name, &state, Vec::new())?,
+                Some(Reply { outcome: Err(failure), .. }) => {
+                    return Err(failed(format!("{} when a log was created: {}", failure.name, failure.message)));
+                }
+                _ => return Err(failed("a log was created without a state")),
+            }
         }
         Ok(())
     }
