@@ -114,19 +114,25 @@ fn the_checkpoint_is_kafkas() {
     }
     let spaced = LeaderEpochCache::decode(&Bytes::from("0\n1\n3   100"));
     assert_eq!(spaced, Ok(three));
-    let entry = |line| EpochCheckpointError::Line { line, expected: "an epoch and an offset above those before" };
-    for (text, error) in [
-        ("1\n0\n", EpochCheckpointError::Version),
-        ("0\nx\n", EpochCheckpointError::Line { line: 2, expected: "a count" }),
-        ("0\n1\n3\n", entry(3)),
-        ("0\n1\n3 4 5\n", entry(3)),
-        ("0\n1\n-3 4\n", entry(3)),
-        ("0\n2\n3 4\n3 5\n", entry(4)),
-        ("0\n2\n3 4\n", EpochCheckpointError::Count { expected: 2, found: 1 }),
+    let entry = |line| EpochCheckpointError::Line { line, expected: "an epoch and an offset" };
+    for (text, error, class) in [
+        ("1\n0\n", EpochCheckpointError::Version, "KafkaStorageException"),
+        ("0\nx\n", EpochCheckpointError::Line { line: 2, expected: "a count" }, "KafkaStorageException"),
+        ("0\n-1\n", EpochCheckpointError::Negative { line: 2 }, "IllegalArgumentException"),
+        ("0\n1\n3\n", entry(3), "KafkaStorageException"),
+        ("0\n1\n3 4 5\n", entry(3), "KafkaStorageException"),
+        ("0\n1\n 3 4\n", entry(3), "KafkaStorageException"),
+        ("0\n1\n 4\n", EpochCheckpointError::Number { line: 3 }, "NumberFormatException"),
+        ("0\n1\n3 p\n", EpochCheckpointError::Number { line: 3 }, "NumberFormatException"),
+        ("0\n1\n-3 4\n", EpochCheckpointError::Negative { line: 3 }, "IllegalArgumentException"),
+        ("0\n2\n3 4\n", EpochCheckpointError::Count { expected: 2, found: 1 }, "KafkaStorageException"),
     ] {
-        let decoded = LeaderEpochCache::decode(&Bytes::from(text));
-        assert_eq!(decoded, Err(error), "{text:?}");
+        let decoded = LeaderEpochCache::decode(&Bytes::from(text)).unwrap_err();
+        assert_eq!((decoded, decoded.kafka_class()), (error, class), "{text:?}");
     }
+    // One entry after the other is assigned, as when batches come.
+    let again = LeaderEpochCache::decode(&Bytes::from("0\n3\n3 4\n3 5\n2 9\n")).unwrap();
+    assert_eq!(entries(&again), [(2, 9)]);
     let not_text = LeaderEpochCache::decode(&Bytes::from_static(b"\xff"));
     assert_eq!(not_text, Err(EpochCheckpointError::NotText));
 }

@@ -44,6 +44,19 @@ pub struct Data {
     pub transactional: bool,
     /// How far its timestamps lie behind the clock, in minutes.
     pub age_minutes: i16,
+    /// How its records are compressed.
+    pub codec: Codec,
+}
+
+/// How a batch is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the codecs")]
+pub enum Codec {
+    None,
+    Gzip,
+    Snappy,
+    Lz4,
+    Zstd,
 }
 
 /// The end of a transaction.
@@ -81,6 +94,36 @@ pub enum Loss {
     Snapshots,
     /// The index of the first segment.
     Index,
+    /// Nothing, but one bit of a file has turned.
+    Flip(Flip),
+}
+
+/// A bit that has turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flip {
+    /// In which file.
+    pub file: Damaged,
+    /// The byte, counted from the end of a segment and from the beginning of other files; modulo the file's length.
+    pub at: u16,
+    /// The bit.
+    pub bit: u8,
+}
+
+/// Files that can be damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damaged {
+    /// The active segment.
+    Segment,
+    /// The offset index of a segment: the first, or the last if the flag is set.
+    OffsetIndex(bool),
+    /// Its time index.
+    TimeIndex(bool),
+    /// Its transaction index.
+    TransactionIndex(bool),
+    /// The newest producer state snapshot.
+    Snapshot,
+    /// The checkpoint of the leader epochs.
+    LeaderEpochs,
 }
 
 /// What happens.
@@ -193,14 +236,18 @@ fn data() -> impl Strategy<Value = Data> {
     ];
     let producer = prop_oneof![1 => Just(None), 5 => producer().prop_map(Some)];
     let age = prop_oneof![6 => Just(0_i16), 1 => 0..3_i16, 1 => Just(2000), 1 => Just(-5)];
-    (producer, 0..3_u8, sequence, 1..4_u8, any::<bool>(), age).prop_map(
-        |(producer, epoch, sequence, records, transactional, age_minutes)| Data {
+    let codec = prop_oneof![
+        8 => Just(Codec::None), 1 => Just(Codec::Gzip), 1 => Just(Codec::Snappy), 1 => Just(Codec::Lz4), 1 => Just(Codec::Zstd),
+    ];
+    (producer, 0..3_u8, sequence, 1..4_u8, any::<bool>(), age, codec).prop_map(
+        |(producer, epoch, sequence, records, transactional, age_minutes, codec)| Data {
             producer,
             epoch,
             sequence,
             records,
             transactional: transactional && producer.is_some(),
             age_minutes,
+            codec,
         },
     )
 }
@@ -215,7 +262,25 @@ fn end() -> impl Strategy<Value = End> {
 }
 
 fn loss() -> impl Strategy<Value = Loss> {
-    prop_oneof![4 => Just(Loss::Nothing), 2 => (1..100_u8).prop_map(Loss::Tail), 2 => Just(Loss::Snapshots), 1 => Just(Loss::Index)]
+    prop_oneof![
+        4 => Just(Loss::Nothing),
+        2 => (1..100_u8).prop_map(Loss::Tail),
+        2 => Just(Loss::Snapshots),
+        1 => Just(Loss::Index),
+        4 => flip().prop_map(Loss::Flip),
+    ]
+}
+
+fn flip() -> impl Strategy<Value = Flip> {
+    let file = prop_oneof![
+        6 => Just(Damaged::Segment),
+        1 => any::<bool>().prop_map(Damaged::OffsetIndex),
+        1 => any::<bool>().prop_map(Damaged::TimeIndex),
+        1 => any::<bool>().prop_map(Damaged::TransactionIndex),
+        2 => Just(Damaged::Snapshot),
+        1 => Just(Damaged::LeaderEpochs),
+    ];
+    (file, 0..300_u16, 0..8_u8).prop_map(|(file, at, bit)| Flip { file, at, bit })
 }
 
 fn control_type() -> impl Strategy<Value = i8> {

@@ -1,12 +1,13 @@
 //! Actions become requests.
 
+use bytes::Bytes;
 use cleanslate_log::log::{FetchIsolation, PartitionLog};
 use cleanslate_log::psm::ProducerStateEntry;
-use cleanslate_log::record::{BatchBuilder, BatchReader, ControlRecord, EncodeError, MirrorPidResetRecord, RecordBatch};
+use cleanslate_log::record::{BatchBuilder, BatchReader, Compression, ControlRecord, EncodeError, MAGIC_POSITION, MirrorPidResetRecord, RecordBatch};
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
-use super::action::{Action, Copied, Data, End, Loss, SequenceChoice, Which};
+use super::action::{Action, Codec, Copied, Damaged, Data, End, Flip, Loss, SequenceChoice, Which};
 use super::local::Local;
 use crate::adapter::Hex;
 use crate::adapter::message::{Config, Cut, Operation, Origin};
@@ -16,6 +17,8 @@ use crate::adapter::reply::{Answer, Reply};
 pub const START_MS: i64 = 1_700_000_000_000;
 
 const MINUTE_MS: i64 = 60_000;
+/// The length of a batch's first field.
+const BASE_OFFSET_BYTES: usize = 8;
 
 /// Turns the actions of one plan into requests, one after the other, and carries them out on the log of this project: what an action
 /// becomes depends on the state that it meets.
@@ -313,7 +316,34 @@ impl Concrete {
             Loss::Tail(bytes) => (vec![Cut { file: format!("{last:020}.log"), bytes: u64::from(bytes) }], Vec::new()),
             Loss::Snapshots => (Vec::new(), vec!["*.snapshot".to_owned()]),
             Loss::Index => (Vec::new(), vec![format!("*{first:020}.index")]),
+            // Bytes are changed when the log is closed; see `flip`.
+            Loss::Flip(_) => (Vec::new(), Vec::new()),
         }
+    }
+
+    /// Turns a bit in a file of a log that is not open; nothing if there is no such file, or it is empty.
+    fn flip(&mut self, which: Which, flip: Flip) {
+        let files = self.local.stored(&name(which));
+        let found = |end: &str, last: bool| {
+            let mut fitting = files.iter().filter(|(name, _)| name.ends_with(end));
+            if last { fitting.next_back() } else { fitting.next() }
+        };
+        let file = match flip.file {
+            Damaged::Segment => found(".log", true),
+            Damaged::OffsetIndex(last) => found(".index", last),
+            Damaged::TimeIndex(last) => found(".timeindex", last),
+            Damaged::TransactionIndex(last) => found(".txnindex", last),
+            Damaged::Snapshot => found(".snapshot", true),
+            Damaged::LeaderEpochs => found("leader-epoch-checkpoint", false),
+        };
+        let Some((file, bytes)) = file else { return };
+        let mut content = bytes.to_vec();
+        let at = usize::from(flip.at).checked_rem(content.len()).unwrap_or(0);
+        let at = if flip.file == Damaged::Segment { in_a_batch(bytes, bytes.len().saturating_sub(at + 1)) } else { at };
+        let Some(byte) = content.get_mut(at) else { return };
+        *byte ^= 1_u8.wrapping_shl(u32::from(flip.bit));
+        let put = Operation::PutFile { log: name(which), file: file.clone(), content: Hex(content) };
+        self.ask(put);
     }
 
     /// A stop and a start. `clean` is how the log is started after a clean stop; after a crash there is no choice.
@@ -337,6 +367,9 @@ impl Concrete {
         if crashes {
             let (cuts, lost) = self.damage(which, loss);
             self.ask(Operation::Crash { log: log.clone(), cuts, lost });
+            if let Loss::Flip(flip) = loss {
+                self.flip(which, flip);
+            }
             self.ask(reopen(false));
         }
         self.ask(Operation::HighWatermark { log, offset: high_watermark, rule: crate::adapter::message::HighWatermarkRule::Set });
@@ -355,14 +388,43 @@ fn records(slot: Slot<'_>, data: &Data, serial: u64) -> Result<RecordBatch, Enco
         builder = builder.producer(id, epoch, sequence);
         count = records;
     }
+    let compression = compression(data.codec);
+    builder = builder.compression(compression);
     for i in 0..count {
-        let key = format!("k{}", serial % 5);
+        // What the cleaner compresses anew may have other bytes on the other side: a compressed batch stays as it is, or goes as a whole.
+        let whole = compression != Compression::None;
+        let key = if whole && count > 1 { format!("c{serial}.{i}") } else { format!("k{}", serial % 5) };
         let value = format!("{serial}.{i}");
         // Some are tombstones.
-        let value = if serial.is_multiple_of(7) && i == 0 { None } else { Some(value.as_bytes()) };
+        let value = if serial.is_multiple_of(7) && i == 0 && !whole { None } else { Some(value.as_bytes()) };
         builder = builder.record(Some(key.as_bytes()), value);
     }
     builder.build()
+}
+
+/// A byte of a segment, at or behind this one, whose damage both sides see alike. The base offset and the magic are covered by no checksum:
+/// Kafka goes on with another offset, even one below that before, splits segments whose offsets overflow, and takes a magic above 2 for 2.
+fn in_a_batch(segment: &Bytes, at: usize) -> usize {
+    let mut reader = BatchReader::new(segment.clone());
+    let mut start = 0;
+    while reader.next().is_some_and(|batch| batch.is_ok()) && reader.position() <= at {
+        start = reader.position();
+    }
+    match at.saturating_sub(start) {
+        field if field < BASE_OFFSET_BYTES => at.saturating_add(BASE_OFFSET_BYTES),
+        MAGIC_POSITION => at.saturating_add(1),
+        _ => at,
+    }
+}
+
+fn compression(codec: Codec) -> Compression {
+    match codec {
+        Codec::None => Compression::None,
+        Codec::Gzip => Compression::Gzip,
+        Codec::Snappy => Compression::Snappy,
+        Codec::Lz4 => Compression::Lz4,
+        Codec::Zstd => Compression::Zstd,
+    }
 }
 
 /// Epoch, first sequence and number of records of a batch.

@@ -43,6 +43,18 @@ pub enum EpochCheckpointError {
         /// What should be there.
         expected: &'static str,
     },
+    /// A line has two words, but not an epoch and an offset.
+    #[error("line {line}: expected two numbers")]
+    Number {
+        /// The line.
+        line: usize,
+    },
+    /// A line, or the count, has a number below 0.
+    #[error("line {line}: expected no number below 0")]
+    Negative {
+        /// The line.
+        line: usize,
+    },
     /// There are more or fewer entries than the second line says.
     #[error("{found} entries, expected {expected}")]
     Count {
@@ -51,6 +63,18 @@ pub enum EpochCheckpointError {
         /// The entries that are there.
         found: usize,
     },
+}
+
+impl EpochCheckpointError {
+    /// The simple name of the exception class that Kafka throws in this case (`CheckpointFile`, `LeaderEpochFileCache`).
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        match self {
+            Self::NotText | Self::Version | Self::Line { .. } | Self::Count { .. } => "KafkaStorageException",
+            Self::Number { .. } => "NumberFormatException",
+            Self::Negative { .. } => "IllegalArgumentException",
+        }
+    }
 }
 
 impl LeaderEpochCache {
@@ -152,43 +176,50 @@ impl LeaderEpochCache {
         Bytes::from(text)
     }
 
-    /// Reads a checkpoint file; an empty one holds no entries.
+    /// Reads a checkpoint file; an empty one holds no entries. Entries that do not ascend are no error: each is assigned after the one
+    /// before, as in [`LeaderEpochCache::assign`].
     ///
     /// # Errors
-    /// When the file is not of the form that [`LeaderEpochCache::encode`] writes, or the entries do not ascend.
+    /// When the file is not of the form that [`LeaderEpochCache::encode`] writes.
     pub fn decode(file: &Bytes) -> Result<Self, EpochCheckpointError> {
         let text = std::str::from_utf8(file).map_err(|_| EpochCheckpointError::NotText)?;
         let mut lines = text.lines();
-        match lines.next() {
+        match lines.next().map(str::parse) {
             None => return Ok(Self::default()),
-            Some("0") => {}
+            Some(Ok(0_i32)) => {}
             Some(_) => return Err(EpochCheckpointError::Version),
         }
         let Some(count) = lines.next() else {
             return Ok(Self::default());
         };
-        let count = count.parse().map_err(|_| EpochCheckpointError::Line { line: 2, expected: "a count" })?;
-        let mut cache = Self::default();
-        for (index, line) in lines.enumerate() {
-            let entry = decode_line(line, cache.entries.last());
-            cache.entries.push(entry.ok_or(EpochCheckpointError::Line {
-                line: index.saturating_add(3),
-                expected: "an epoch and an offset above those before",
-            })?);
+        let count: i32 = count.parse().map_err(|_| EpochCheckpointError::Line { line: 2, expected: "a count" })?;
+        let expected = usize::try_from(count).map_err(|_| EpochCheckpointError::Negative { line: 2 })?;
+        // Kafka reads all lines before it looks at one.
+        let lines = lines.enumerate().map(|(index, line)| (index.saturating_add(3), line));
+        let entries = lines.map(|(number, line)| decode_line(number, line).map(|entry| (number, entry)));
+        let entries = entries.collect::<Result<Vec<(usize, EpochEntry)>, EpochCheckpointError>>()?;
+        if entries.len() != expected {
+            return Err(EpochCheckpointError::Count { expected, found: entries.len() });
         }
-        if cache.entries.len() != count {
-            let found = cache.entries.len();
-            return Err(EpochCheckpointError::Count { expected: count, found });
+        let mut cache = Self::default();
+        for (line, entry) in entries {
+            cache.assign(entry.epoch, entry.start_offset).map_err(|_| EpochCheckpointError::Negative { line })?;
         }
         Ok(cache)
     }
 }
 
-fn decode_line(line: &str, before: Option<&EpochEntry>) -> Option<EpochEntry> {
-    let mut words = line.split_whitespace();
-    let epoch = LeaderEpoch(words.next()?.parse().ok()?);
-    let start_offset = Offset(words.next()?.parse().ok()?);
-    let ascends = before.is_none_or(|b| b.epoch < epoch && b.start_offset < start_offset);
-    let valid = epoch >= LeaderEpoch(0) && start_offset >= Offset(0);
-    (words.next().is_none() && ascends && valid).then_some(EpochEntry { epoch, start_offset })
+/// Two numbers apart by what Java's `\s` matches; a blank in front makes an empty word, blanks behind make none.
+fn decode_line(line: usize, text: &str) -> Result<EpochEntry, EpochCheckpointError> {
+    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r');
+    let (begins_blank, mut words) = (text.starts_with(is_blank), text.split(is_blank).filter(|word| !word.is_empty()));
+    let first = if begins_blank { Some("") } else { words.next() };
+    match (first, words.next(), words.next()) {
+        (Some(epoch), Some(start_offset), None) => {
+            let wrong = |_| EpochCheckpointError::Number { line };
+            let epoch = LeaderEpoch(epoch.parse().map_err(wrong)?);
+            Ok(EpochEntry { epoch, start_offset: Offset(start_offset.parse().map_err(wrong)?) })
+        }
+        _ => Err(EpochCheckpointError::Line { line, expected: "an epoch and an offset" }),
+    }
 }

@@ -263,7 +263,8 @@ impl LogError {
             Self::CleaningAborted { .. } => "LogCleaningAbortedException",
             Self::Clean(error) => error.kafka_class(),
             Self::BeyondHighWatermark { .. } => "OffsetOutOfRangeException",
-            Self::EpochCheckpoint(_) | Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",
+            Self::EpochCheckpoint(error) => error.kafka_class(),
+            Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",
         }
     }
 }

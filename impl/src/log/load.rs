@@ -44,7 +44,9 @@ impl<S: Storage> PartitionLog<S> {
         let first_base = log.segments.first().map_or(Offset(0), |first| first.base_offset);
         let cut_end = log.epochs.truncate_from_end(log.log_end_offset);
         let cut_start = log.epochs.truncate_from_start(options.log_start_offset);
-        if cut_end || cut_start {
+        // Kafka takes the entry at the log start for one that has moved there, so that a file of another form gets the usual one.
+        let at_start = log.epochs.entries().first().is_some_and(|first| first.start_offset == options.log_start_offset);
+        if cut_end || cut_start || at_start {
             log.write_epochs()?;
         }
         log.log_start_offset = options.log_start_offset.max(first_base);
