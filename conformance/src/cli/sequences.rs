@@ -1,5 +1,6 @@
 //! `cleanslate conform --target kafka` and `--adapter`: sequences of log operations on the log of this project and on another.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ use crate::adapter::message::Operation;
 use crate::adapter::Adapter;
 use crate::sequence::compare::{Difference, compare};
 use crate::sequence::file::SequenceFile;
+use crate::sequence::known::Masks;
 use crate::sequence::random::{Failing, Random};
 
 
@@ -24,6 +26,15 @@ struct Found {
     requests: u64,
     /// File and text of each difference.
     differences: Vec<(PathBuf, String)>,
+    /// What the other side is known to do otherwise.
+    masks: Masks,
+}
+
+impl Found {
+    /// Nothing differs, and what is known to differ does. The stored sequences of the project meet each known difference.
+    fn is_good(&self, args: &ConformArgs) -> bool {
+        self.differences.is_empty() && (args.sequences.is_some() || self.masks.counts().all(|(_, count)| count > 0))
+    }
 }
 
 /// Runs the sequences.
@@ -33,14 +44,15 @@ struct Found {
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
     let name = format!("{} {}", adapter.greeting().name, adapter.greeting().version);
-    let mut found = Found::default();
+    let masks = Masks::of(&adapter.greeting().name, &adapter.greeting().version);
+    let mut found = Found { masks, ..Found::default() };
     let begin = Instant::now();
     directed(&mut adapter, args, &mut found)?;
     random(&mut adapter, args, &mut found)?;
     adapter.finish()?;
     let seconds = begin.elapsed().as_secs_f64();
     report(args, &name, &found, seconds)?;
-    Ok(ExitCode::from(if found.differences.is_empty() { EXIT_EXPECTED } else { EXIT_FAILED }))
+    Ok(ExitCode::from(if found.is_good(args) { EXIT_EXPECTED } else { EXIT_FAILED }))
 }
 
 /// The sequences that are stored.
@@ -58,7 +70,7 @@ fn directed(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Res
         let requests = SequenceFile::read(&file)?.run();
         found.sequences += 1;
         found.requests += requests.len() as u64;
-        if let Some(difference) = compare(adapter, &requests)? {
+        if let Some(difference) = compare(adapter, &requests, &mut found.masks)? {
             let steps: Vec<Operation> = requests.into_iter().map(|(operation, _)| operation).collect();
             found.differences.push((file, describe(&steps, &difference)));
         }
@@ -72,13 +84,13 @@ fn random(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Resul
         if number % 500 == 0 {
             progress(&format!("random sequences: {number} of {}", args.random));
         }
-        let result = random.next(adapter)?;
+        let result = random.next(adapter, &mut found.masks)?;
         take_in(args, found, u64::from(number > 0), result)?;
         if found.differences.len() >= args.max_differences {
             return Ok(());
         }
     }
-    let result = random.finish(adapter)?;
+    let result = random.finish(adapter, &mut found.masks)?;
     take_in(args, found, u64::from(args.random > 0), result)
 }
 
@@ -119,6 +131,7 @@ fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result
         let line = json!({
             "format": "cleanslate-conformance", "version": 1, "target": name, "sequences": found.sequences, "requests": found.requests,
             "differences": found.differences.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>(),
+            "known": found.masks.counts().map(|(known, count)| (known.name.to_owned(), count)).collect::<BTreeMap<_, _>>(),
             "seed": args.seed, "seconds": seconds, "sequences_per_second": per_second,
         });
         return Ok(print(&format!("{line}\n"))?);
@@ -126,6 +139,12 @@ fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result
     let mut out = String::new();
     for (path, text) in &found.differences {
         let _ = writeln!(out, "DIFFERENT  {}\n{text}", path.display());
+    }
+    for (known, count) in found.masks.counts() {
+        let _ = match count {
+            0 => writeln!(out, "STALE      {}: never occurred ({})", known.name, known.reason),
+            _ => writeln!(out, "known      {}, {count} times: {}", known.name, known.reason),
+        };
     }
     let _ = writeln!(
         out,

@@ -1,5 +1,6 @@
 //! Runs requests on another implementation and holds what comes against what came of them here.
 
+use super::known::{Masks, NO_FILE, Part};
 use crate::adapter::message::Operation;
 use crate::adapter::reply::{Answer, Failure, FailureKind, Files, Reply};
 use crate::adapter::{Adapter, AdapterError, State};
@@ -10,16 +11,20 @@ pub struct Difference {
     /// The request, counted from 0.
     pub step: usize,
     /// What differs: the part of the reply, what came here, what came there.
-    pub parts: Vec<(String, String, String)>,
+    pub parts: Vec<Part>,
 }
 
 /// Sends all requests and compares each reply; finds the first that differs.
 ///
 /// # Errors
 /// When the adapter misbehaves.
-pub fn compare(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<Option<Difference>, AdapterError> {
+pub fn compare(
+    adapter: &mut Adapter,
+    requests: &[(Operation, Reply)],
+    masks: &mut Masks,
+) -> Result<Option<Difference>, AdapterError> {
     send(adapter, requests)?;
-    receive(adapter, requests)
+    receive(adapter, requests, masks)
 }
 
 /// Sends all requests, and one that forgets the logs.
@@ -33,16 +38,21 @@ pub fn send(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<()
     adapter.send(&Operation::Reset {}, false)
 }
 
-/// Receives the replies to requests that were sent, and compares each.
+/// Receives the replies to requests that were sent, and compares each but for the known differences.
 ///
 /// # Errors
 /// When the adapter misbehaves.
-pub fn receive(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<Option<Difference>, AdapterError> {
+pub fn receive(
+    adapter: &mut Adapter,
+    requests: &[(Operation, Reply)],
+    masks: &mut Masks,
+) -> Result<Option<Difference>, AdapterError> {
     let mut difference = None;
     for (step, (operation, here)) in requests.iter().enumerate() {
         let Some(there) = adapter.receive()? else { break };
         if difference.is_none() {
-            let parts = parts(operation, here, &there);
+            let mut parts = parts(operation, here, &there);
+            masks.remove(operation, &mut parts);
             if !parts.is_empty() {
                 difference = Some(Difference { step, parts });
             }
@@ -54,7 +64,7 @@ pub fn receive(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result
 
 /// Where two replies differ. Messages of errors, names of tasks, and recovery points are not compared: the last depends on when an
 /// implementation flushes.
-fn parts(operation: &Operation, here: &Reply, there: &Reply) -> Vec<(String, String, String)> {
+fn parts(operation: &Operation, here: &Reply, there: &Reply) -> Vec<Part> {
     let mut parts = Vec::new();
     if !same_outcome(&here.outcome, &there.outcome) {
         parts.push(("outcome".to_owned(), show(&here.outcome), show(&there.outcome)));
@@ -91,7 +101,7 @@ fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>)
 }
 
 /// The files of a log by name and content.
-fn files(here: &Files, there: &Files) -> Vec<(String, String, String)> {
+fn files(here: &Files, there: &Files) -> Vec<Part> {
     let list = |files: &Files| -> Vec<(String, String)> {
         let entries = files.files.iter();
         entries.map(|entry| (entry.name.clone(), entry.content.as_ref().map(ToString::to_string).unwrap_or_default())).collect()
@@ -101,7 +111,7 @@ fn files(here: &Files, there: &Files) -> Vec<(String, String, String)> {
     names.sort_unstable();
     names.dedup();
     let find = |list: &[(String, String)], name: &String| {
-        list.iter().find(|(n, _)| n == name).map_or_else(|| "no such file".to_owned(), |(_, content)| content.clone())
+        list.iter().find(|(n, _)| n == name).map_or_else(|| NO_FILE.to_owned(), |(_, content)| content.clone())
     };
     names
         .into_iter()
@@ -112,7 +122,7 @@ fn files(here: &Files, there: &Files) -> Vec<(String, String, String)> {
         .collect()
 }
 
-fn states(here: &State, there: &State) -> Vec<(String, String, String)> {
+fn states(here: &State, there: &State) -> Vec<Part> {
     let fields = |state: &State| match serde_json::to_value(State { recovery_point: 0, ..state.clone() }) {
         Ok(serde_json::Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),

@@ -6,6 +6,7 @@
 //! * [`action`]: what may happen, without numbers that depend on the state; what random sequences are made of, and shrink to.
 //! * [`concrete`]: actions become requests, with the help of the state that they meet.
 //! * [`compare`]: runs requests on both sides.
+//! * [`known`]: differences of other versions of Kafka, which are left out.
 //! * [`random`]: random sequences, shrunk when they show a difference.
 //! * [`mod@file`]: sequences as files.
 
@@ -13,6 +14,7 @@ pub mod action;
 pub mod compare;
 pub mod concrete;
 pub mod file;
+pub mod known;
 pub mod local;
 mod local_state;
 pub mod random;

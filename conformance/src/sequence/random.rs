@@ -6,6 +6,7 @@ use proptest::test_runner::{Config as ProptestConfig, RngAlgorithm, TestRng, Tes
 use super::action::{Plan, Which, plans};
 use super::compare::{Difference, compare, receive, send};
 use super::concrete::{Concrete, START_MS};
+use super::known::Masks;
 use crate::adapter::message::Operation;
 use crate::adapter::reply::Reply;
 use crate::adapter::{Adapter, AdapterError};
@@ -28,15 +29,15 @@ pub struct Failing {
 
 impl Failing {
     /// Takes another plan if that shows a difference too; tells whether it does.
-    fn improve(&mut self, adapter: &mut Adapter, plan: Plan) -> Result<bool, AdapterError> {
+    fn improve(&mut self, adapter: &mut Adapter, masks: &mut Masks, plan: Plan) -> Result<bool, AdapterError> {
         let requests = requests(&plan);
-        let Some(difference) = compare(adapter, &requests)? else { return Ok(false) };
+        let Some(difference) = compare(adapter, &requests, masks)? else { return Ok(false) };
         *self = Self { number: self.number, plan, requests, difference };
         Ok(true)
     }
 
     /// Leaves out actions, first many at once, as long as there is a difference.
-    fn drop_actions(&mut self, adapter: &mut Adapter) -> Result<(), AdapterError> {
+    fn drop_actions(&mut self, adapter: &mut Adapter, masks: &mut Masks) -> Result<(), AdapterError> {
         let mut size = self.plan.actions.len().div_ceil(2).max(1);
         loop {
             let mut from = 0;
@@ -44,7 +45,7 @@ impl Failing {
                 let mut plan = self.plan.clone();
                 let to = from.saturating_add(size).min(plan.actions.len());
                 plan.actions.drain(from..to);
-                if !self.improve(adapter, plan)? {
+                if !self.improve(adapter, masks, plan)? {
                     from = to;
                 }
             }
@@ -100,9 +101,9 @@ impl Random {
     ///
     /// # Errors
     /// When the adapter misbehaves.
-    pub fn next(&mut self, adapter: &mut Adapter) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
+    pub fn next(&mut self, adapter: &mut Adapter, masks: &mut Masks) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
         let next = self.make();
-        let result = self.finish(adapter)?;
+        let result = self.finish(adapter, masks)?;
         if let Some(next) = &next {
             send(adapter, &next.requests)?;
         }
@@ -122,18 +123,18 @@ impl Random {
     ///
     /// # Errors
     /// When the adapter misbehaves.
-    pub fn finish(&mut self, adapter: &mut Adapter) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
+    pub fn finish(&mut self, adapter: &mut Adapter, masks: &mut Masks) -> Result<(usize, Option<Box<Failing>>), AdapterError> {
         let Some(Sent { number, mut tree, requests }) = self.sent.take() else { return Ok((0, None)) };
         let length = requests.len();
-        let Some(difference) = receive(adapter, &requests)? else { return Ok((length, None)) };
+        let Some(difference) = receive(adapter, &requests, masks)? else { return Ok((length, None)) };
         let mut smallest = Failing { number, plan: tree.current(), requests, difference };
         let mut runs = 0;
         let mut goes_on = tree.simplify();
         while goes_on && runs < MAX_SIMPLER {
             runs += 1;
-            goes_on = if smallest.improve(adapter, tree.current())? { tree.simplify() } else { tree.complicate() };
+            goes_on = if smallest.improve(adapter, masks, tree.current())? { tree.simplify() } else { tree.complicate() };
         }
-        smallest.drop_actions(adapter)?;
+        smallest.drop_actions(adapter, masks)?;
         Ok((length, Some(Box::new(smallest))))
     }
 }
