@@ -19,7 +19,7 @@ fn outcomes() -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for _ in 0..600 {
         let plan = plans(30).new_tree(&mut runner).unwrap().current();
-        let mut sizes = BTreeMap::new();
+        let (mut sizes, mut ends, mut damaged) = (BTreeMap::new(), BTreeMap::new(), None);
         for (operation, reply) in requests(&plan) {
             let segments = reply.state.as_ref().map(|state| state.segments.clone());
             let before = operation.log().and_then(|log| sizes.insert(log.to_owned(), segments.clone()));
@@ -29,6 +29,24 @@ fn outcomes() -> BTreeMap<String, u32> {
                 Ok(_) => "ok".to_owned(),
                 Err(failure) => failure.name.clone(),
             };
+            if let Operation::AppendLeader { batch: bytes, .. } | Operation::AppendFollower { batches: bytes, .. } = &operation
+                && let Some(attributes) = bytes.0.get(22)
+            {
+                *counts.entry(format!("{} {outcome}, codec {}", operation.name(), attributes & 7)).or_insert(0) += 1;
+            }
+            let end = reply.state.as_ref().map(|state| state.log_end_offset);
+            if let (Operation::Open { log, .. }, Some(end), Some((file, before))) = (&operation, end, damaged.take()) {
+                let cut = if ends.get(log).is_some_and(|last| end < *last) { ", cut" } else { "" };
+                *counts.entry(format!("open with a damaged {file}{cut}")).or_insert(0) += u32::from(before == *log);
+            }
+            if let Operation::PutFile { log, file, .. } = &operation
+                && log != "C"
+            {
+                damaged = Some((file.rsplit('.').next().unwrap_or_default().to_owned(), log.clone()));
+            }
+            if let (Some(log), Some(end)) = (operation.log(), end) {
+                ends.insert(log.to_owned(), end);
+            }
             *counts.entry(format!("{} {outcome}", operation.name())).or_insert(0) += 1;
         }
     }
@@ -48,6 +66,14 @@ fn the_random_sequences_reach_what_they_are_meant_to_reach() {
         "append-leader OutOfOrderSequenceException",
         "append-leader TransactionCoordinatorFencedException",
         "append-leader ok",
+        "append-follower ok, codec 1",
+        "append-follower ok, codec 2",
+        "append-follower ok, codec 3",
+        "append-follower ok, codec 4",
+        "append-leader ok, codec 1",
+        "append-leader ok, codec 2",
+        "append-leader ok, codec 3",
+        "append-leader ok, codec 4",
         "close ok",
         "compact changed",
         "compact ok",
@@ -62,6 +88,13 @@ fn the_random_sequences_reach_what_they_are_meant_to_reach() {
         "log-start OffsetOutOfRangeException",
         "log-start ok",
         "open ok",
+        "open with a damaged index",
+        "open with a damaged leader-epoch-checkpoint",
+        "open with a damaged log",
+        "open with a damaged log, cut",
+        "open with a damaged snapshot",
+        "open with a damaged timeindex",
+        "open with a damaged txnindex",
         "read OffsetOutOfRangeException",
         "read ok",
         "retention ok",

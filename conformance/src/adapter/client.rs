@@ -83,6 +83,12 @@ impl Adapter {
         &self.greeting
     }
 
+    /// How many requests have been sent.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.next_id.saturating_sub(1)
+    }
+
     /// True if the adapter lists the operation of this name.
     #[must_use]
     pub fn knows(&self, operation: &str) -> bool {

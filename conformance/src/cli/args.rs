@@ -131,15 +131,16 @@ pub struct ExploreArgs {
 
 /// The arguments of `cleanslate conform`.
 ///
-/// Without `--traces`, every transition that the model can take within the bounds is taken on the target. With it, every trace file of
-/// the directory is run.
+/// Without `--traces`, every transition that the model can take within the bounds is taken on the log of this project; another implementation
+/// is held against that log by sequences of log operations. With it, every trace file of the directory is run on the target. A trace that
+/// needs a rule which the target does not have, such as a barrier that clears, is run up to there and skipped.
 #[derive(Debug, Args)]
 pub struct ConformArgs {
     /// The implementation
     #[arg(long, value_enum, default_value_t)]
     pub target: TargetArg,
-    /// Run the trace files (*.json) of this directory instead
-    #[arg(long, value_name = "DIR")]
+    /// Run the trace files (*.json) of this directory, or this file, instead
+    #[arg(long, value_name = "PATH")]
     pub traces: Option<PathBuf>,
     /// The bounds of the model, as for `check`
     #[arg(long, value_name = "BOUNDS", default_value = "small", conflicts_with = "traces")]
@@ -153,8 +154,8 @@ pub struct ConformArgs {
     /// Which Kafka
     #[command(flatten)]
     pub kafka: KafkaArgs,
-    /// Run each trace, or the stored sequences, so many times, and tell how many a second
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Run each trace so many times, and tell how many a second
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "traces", value_parser = clap::value_parser!(u64).range(1..))]
     pub repeat: u64,
     /// Run the stored sequences (*.json) of this directory, instead of those of the project
     #[arg(long, value_name = "DIR", help_heading = "Sequences of log operations")]
@@ -227,6 +228,8 @@ pub struct ShowArgs {
 }
 
 /// The arguments of `cleanslate trace replay`.
+///
+/// Exit code 3 if the target lacks a rule that the trace needs: the steps before it agree.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The trace file

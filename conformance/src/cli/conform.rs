@@ -35,7 +35,13 @@ pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
             None => return Ok(ExitCode::from(EXIT_EXPECTED)),
         },
     }
-    let target = if args.adapter.is_some() { "adapter" } else if another { "kafka" } else { "impl" };
+    let target = if args.adapter.is_some() {
+        "adapter"
+    } else if another {
+        "kafka"
+    } else {
+        "impl"
+    };
     let text = if args.json { format!("{}\n", conformance.summary(target)) } else { report(&conformance) + &rate };
     print(&text)?;
     Ok(ExitCode::from(if conformance.failed() == 0 { EXIT_EXPECTED } else { EXIT_FAILED }))
@@ -55,6 +61,7 @@ fn run_traces(args: &ConformArgs, dir: &Path, another: bool, conformance: &mut C
         begin = Instant::now();
         let name = if args.adapter.is_some() { "adapter" } else { "kafka" };
         conformance.traces(&traces, &mut OverAdapter::new(&mut adapter, name), true, args.repeat);
+        on = format!("{on}, {} requests,", adapter.requests());
         adapter.finish()?;
     } else {
         begin = Instant::now();

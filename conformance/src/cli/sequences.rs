@@ -11,13 +11,12 @@ use serde_json::json;
 use super::kafka::start;
 use super::output::{print, progress};
 use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
-use crate::adapter::message::Operation;
 use crate::adapter::Adapter;
+use crate::adapter::message::Operation;
 use crate::sequence::compare::{Difference, compare};
 use crate::sequence::file::SequenceFile;
 use crate::sequence::known::Masks;
 use crate::sequence::random::{Failing, Random};
-
 
 /// What a run has found.
 #[derive(Debug, Default)]

@@ -156,7 +156,7 @@ fn run_trace(path: &Path, trace: &Trace, target: &mut dyn Target, may_be_stock: 
     }
 }
 
-/// The traces of all files (*.json) of a directory, in order of name.
+/// The traces of all files (*.json) of a directory, in order of name; or that of a file.
 ///
 /// # Errors
 /// [`TraceError`] if the directory or a file cannot be read.
@@ -174,6 +174,9 @@ fn unable(error: &ReplayError) -> Outcome {
 
 fn trace_files(dir: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let fail = |source| TraceError::Read { path: dir.to_owned(), source };
+    if dir.is_file() {
+        return Ok(vec![dir.to_owned()]);
+    }
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(fail)? {
         let path = entry.map_err(fail)?.path();

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use cleanslate_log::log::{FetchIsolation, PartitionLog};
 use cleanslate_log::psm::ProducerStateEntry;
-use cleanslate_log::record::{BatchBuilder, BatchReader, Compression, ControlRecord, EncodeError, MAGIC_POSITION, MirrorPidResetRecord, RecordBatch};
+use cleanslate_log::record::{
+    BatchBuilder, BatchReader, Compression, ControlRecord, EncodeError, MAGIC_POSITION, MirrorPidResetRecord, RecordBatch,
+};
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
