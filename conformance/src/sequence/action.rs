@@ -276,9 +276,9 @@ fn flip() -> impl Strategy<Value = Flip> {
         6 => Just(Damaged::Segment),
         1 => any::<bool>().prop_map(Damaged::OffsetIndex),
         1 => any::<bool>().prop_map(Damaged::TimeIndex),
-        1 => any::<bool>().prop_map(Damaged::TransactionIndex),
+        4 => any::<bool>().prop_map(Damaged::TransactionIndex),
         2 => Just(Damaged::Snapshot),
-        1 => Just(Damaged::LeaderEpochs),
+        2 => Just(Damaged::LeaderEpochs),
     ];
     (file, 0..300_u16, 0..8_u8).prop_map(|(file, at, bit)| Flip { file, at, bit })
 }

@@ -180,11 +180,13 @@ impl Concrete {
     }
 
     /// A refused append over a gap may have begun a segment behind the log end offset. Kafka cannot write index entries there, and fails
-    /// after it has written the batch; nothing that follows tells anything.
+    /// after it has written the batch; nothing that follows tells anything. Nor does a log that damage keeps from being loaded.
     fn is_stuck(&self) -> bool {
-        [Which::A, Which::B].into_iter().filter_map(|which| self.log(which)).any(|log| {
-            let active = log.segments().last().map(|(base, _)| base);
-            active.is_some_and(|base| base > log.log_end_offset())
+        [Which::A, Which::B].into_iter().any(|which| {
+            self.log(which).is_none_or(|log| {
+                let active = log.segments().last().map(|(base, _)| base);
+                active.is_some_and(|base| base > log.log_end_offset())
+            })
         })
     }
 
@@ -374,7 +376,11 @@ impl Concrete {
             }
             self.ask(reopen(false));
         }
-        self.ask(Operation::HighWatermark { log, offset: high_watermark, rule: crate::adapter::message::HighWatermarkRule::Set });
+        // Damage may keep the log from being loaded.
+        if self.log(which).is_some() {
+            let rule = crate::adapter::message::HighWatermarkRule::Set;
+            self.ask(Operation::HighWatermark { log, offset: high_watermark, rule });
+        }
     }
 }
 
