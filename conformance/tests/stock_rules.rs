@@ -69,14 +69,14 @@ fn a_target_that_has_the_rule_runs_the_whole_trace() {
 
 #[test]
 fn a_wrong_step_is_never_skipped() {
-    let wrong_before = |name: &str, step: usize, replica: &str| {
+    let wrong_before = |name: &str, step: usize| {
         let mut trace = sample(name);
-        trace.steps[step - 1].state.get_mut(replica).unwrap().mirror_state = MirrorState::Failed;
+        trace.steps[step - 1].state.values_mut().next().unwrap().mirror_state = MirrorState::Failed;
         let replay = run(&trace, BOTH);
         assert_eq!((replay.report.divergence.unwrap().step as usize, replay.needs), (step, None), "{name}");
     };
-    wrong_before("raw-barrier-stop", 3, "B");
-    wrong_before("raw-false-duplicate", 2, "B");
+    wrong_before("raw-barrier-stop", 3);
+    wrong_before("raw-false-duplicate", 2);
     // A target that misses another rule than the one that the step needs is wrong, even where it parts in that step.
     let mut both = sample("negate-once-chain");
     both.scenario.axes.insert("psm-ids".to_owned(), "stock".to_owned());

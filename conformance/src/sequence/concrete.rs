@@ -355,6 +355,9 @@ impl Concrete {
         let log = name(which);
         let Some(open) = self.log(which) else { return };
         let log_start = open.log_start_offset().get();
+        // Kafka believes a damaged offset index of a segment that it does not recover, and finds other batches by it.
+        let is_believed = matches!(loss, Loss::Flip(Flip { file: Damaged::OffsetIndex(_), .. }));
+        let recovery = if is_believed { 0 } else { recovery };
         let recovery_point = open.recovery_point().get().saturating_mul(i64::from(recovery)) / 255;
         let high_watermark = open.high_watermark().get();
         let reopen = |clean| Operation::Open { log: log.clone(), clean, recovery_point, log_start, now_ms: None };
