@@ -47,6 +47,7 @@ pub fn receive(
     requests: &[(Operation, Reply)],
     masks: &mut Masks,
 ) -> Result<Option<Difference>, AdapterError> {
+    masks.begin();
     let mut difference = None;
     for (step, (operation, here)) in requests.iter().enumerate() {
         let Some(there) = adapter.receive()? else { break };

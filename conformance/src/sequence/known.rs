@@ -3,7 +3,7 @@
 //! A known difference is left out of the comparison and counted. One that never occurs in a run of the stored and random sequences fails
 //! that run, so that the list cannot go stale. `specs/kafka-versions.md` tells of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adapter::message::Operation;
 
@@ -23,24 +23,43 @@ pub struct Known {
     /// Why it is none of this project's log.
     pub reason: &'static str,
     explains: fn(&Operation, &Part) -> bool,
+    /// Whether the log cannot be compared any more in that sequence.
+    loses_log: bool,
 }
 
-const KNOWN: [Known; 1] = [Known {
-    versions: "4.4.",
-    name: "index-files-at-close",
-    reason: "since 4.4 a clean stop makes the index files of an active segment that has not been appended to",
-    explains: |operation, (part, here, there)| {
-        matches!(operation, Operation::Files { .. })
-            && (part.ends_with(".index") || part.ends_with(".timeindex"))
-            && here == NO_FILE
-            && there.is_empty()
+const KNOWN: [Known; 2] = [
+    Known {
+        versions: "4.4.",
+        name: "index-files-at-close",
+        reason: "since 4.4 a clean stop makes the index files of an active segment that has not been appended to",
+        explains: |operation, (part, here, there)| {
+            matches!(operation, Operation::Files { .. })
+                && (part.ends_with(".index") || part.ends_with(".timeindex"))
+                && here == NO_FILE
+                && there.is_empty()
+        },
+        loses_log: false,
     },
-}];
+    Known {
+        versions: "4.4.",
+        name: "aborted-transaction-version",
+        reason: "since 4.4 both bytes of an aborted transaction's version are read, and one below 0 is refused too",
+        explains: |operation, (part, here, there)| {
+            matches!(operation, Operation::Open { .. })
+                && part == "outcome"
+                && here.starts_with("Done")
+                && there.starts_with("KafkaException (Unexpected aborted transaction version ")
+        },
+        loses_log: true,
+    },
+];
 
 /// The known differences of the other side, and how often each has occurred.
 #[derive(Debug, Default)]
 pub struct Masks {
     counts: BTreeMap<&'static str, (&'static Known, u64)>,
+    /// The logs of the present sequence that cannot be compared any more.
+    lost: BTreeSet<String>,
 }
 
 impl Masks {
@@ -48,7 +67,12 @@ impl Masks {
     #[must_use]
     pub fn of(implementation: &str, version: &str) -> Self {
         let fits = |known: &&Known| implementation == "apache-kafka" && version.starts_with(known.versions);
-        Self { counts: KNOWN.iter().filter(fits).map(|known| (known.name, (known, 0))).collect() }
+        Self { counts: KNOWN.iter().filter(fits).map(|known| (known.name, (known, 0))).collect(), lost: BTreeSet::new() }
+    }
+
+    /// Another sequence begins.
+    pub fn begin(&mut self) {
+        self.lost.clear();
     }
 
     /// Takes out the parts that a known difference explains, and counts them.
@@ -56,7 +80,13 @@ impl Masks {
         for (known, count) in self.counts.values_mut() {
             let before = parts.len();
             parts.retain(|part| !(known.explains)(operation, part));
-            *count = count.saturating_add(u64::from(parts.len() < before));
+            if parts.len() < before {
+                *count = count.saturating_add(1);
+                self.lost.extend(operation.log().filter(|_| known.loses_log).map(ToOwned::to_owned));
+            }
+        }
+        if operation.log().is_some_and(|log| self.lost.contains(log)) {
+            parts.clear();
         }
     }
 
@@ -75,11 +105,31 @@ mod tests {
         let files = Operation::Files { log: "A".to_owned(), content: true };
         let part = |name: &str, there: &str| (name.to_owned(), NO_FILE.to_owned(), there.to_owned());
         let all = vec![part("file 0.index", ""), part("file 0.timeindex", ""), part("file 0.index", "00"), part("file 0.log", "")];
-        for (version, left, counted) in [("4.4.0", 2, vec![1]), ("4.3.1", 4, vec![])] {
+        for (version, left, counted) in
+            [("4.4.0", 2, vec![("aborted-transaction-version", 0), ("index-files-at-close", 1)]), ("4.3.1", 4, vec![])]
+        {
             let (mut masks, mut parts) = (Masks::of("apache-kafka", version), all.clone());
             masks.remove(&files, &mut parts);
             assert_eq!(parts.len(), left);
-            assert_eq!(masks.counts().map(|(_, count)| count).collect::<Vec<_>>(), counted);
+            assert_eq!(masks.counts().map(|(known, count)| (known.name, count)).collect::<Vec<_>>(), counted);
         }
+    }
+
+    #[test]
+    fn a_log_that_is_lost_is_so_for_the_rest_of_its_sequence() {
+        let open = |log: &str| Operation::Open { log: log.to_owned(), clean: true, recovery_point: 0, log_start: 0, now_ms: None };
+        let part = |there: &str| ("outcome".to_owned(), "Done(Done)".to_owned(), there.to_owned());
+        let mut masks = Masks::of("apache-kafka", "4.4.0");
+        let mut left = |operation: &Operation, there: &str, begins: bool| {
+            if begins {
+                masks.begin();
+            }
+            let mut parts = vec![part(there)];
+            masks.remove(operation, &mut parts);
+            parts.len()
+        };
+        assert_eq!(left(&open("A"), "KafkaException (another)", true), 1);
+        assert_eq!(left(&open("A"), "KafkaException (Unexpected aborted transaction version 1 in ...)", false), 0);
+        assert_eq!((left(&open("A"), "X", false), left(&open("B"), "X", false), left(&open("A"), "X", true)), (0, 1, 1));
     }
 }
