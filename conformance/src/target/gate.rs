@@ -1,9 +1,9 @@
 //! The gate of a mirror in front of a log that has none: which appends the mirror state allows.
 //!
 //! Stock Kafka has no mirror states. For an implementation that is only a log, they are kept here, by the rules of
-//! [`cleanslate_log::mirror::MirrorPartition`].
+//! [`cleanslate_log::mirror::Machine`], and the gate is that of [`cleanslate_log::mirror::MirrorPartition`].
 
-use cleanslate_log::mirror::MirrorState as State;
+use cleanslate_log::mirror::{Machine, MirrorDesign, MirrorEvent, MirrorState as State, MirrorStatus};
 
 use crate::trace::format::{Batch, Control, MirrorState, Origin};
 
@@ -15,6 +15,7 @@ pub(super) const READ_ONLY: &str = "ReadOnlyTopicException";
 /// The durable mirror state of a replica, and whether its fetcher runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
+    machine: Machine,
     state: State,
     /// The state that a failed mirror may return to.
     failed_from: Option<State>,
@@ -23,8 +24,9 @@ pub(super) struct Gate {
 
 impl Gate {
     /// The gate of a replica that mirrors from the start, or is writable.
-    pub(super) fn new(mirrors: bool) -> Self {
-        Self { state: if mirrors { State::Mirroring } else { State::Stopped }, failed_from: None, fetching: mirrors }
+    pub(super) fn new(design: &MirrorDesign, mirrors: bool) -> Self {
+        let state = if mirrors { State::Mirroring } else { State::Stopped };
+        Self { machine: Machine::from(design), state, failed_from: None, fetching: mirrors }
     }
 
     /// The state.
@@ -37,41 +39,52 @@ impl Gate {
         self.fetching
     }
 
-    /// Takes a turn; false if no mirror takes it.
-    pub(super) fn turn(&mut self, to: MirrorState) -> bool {
+    /// Takes a turn; false if no mirror takes it. One with a source is a start.
+    pub(super) fn turn(&mut self, to: MirrorState, source: Option<&str>) -> bool {
         let to = log_state(to);
-        if !self.state.may_become(to) && self.failed_from != Some(to) {
+        let starts = to == State::LogAlignment && source.is_some();
+        let status = MirrorStatus { state: self.state, failed_from: self.failed_from, ..MirrorStatus::default() };
+        let taken = if starts {
+            self.machine.next(&status, MirrorEvent::Start).is_ok()
+        } else {
+            self.machine.may_become(self.state, to) || self.failed_from == Some(to)
+        };
+        if !taken {
             return false;
         }
         if to != self.state {
             self.failed_from = (to == State::Failed).then_some(self.state);
             self.state = to;
         }
-        // Removing the fetcher is the first step of every stop sequence, and no operation of its own in a trace.
-        self.fetching = to == State::Mirroring;
+        self.fetching = match to {
+            State::Mirroring => true,
+            State::Pausing => self.fetching,
+            // Removing the fetcher is the first step of every stop sequence, and no operation of its own in a trace.
+            _ => false,
+        };
         true
     }
 
     /// The broker starts again: a mirror goes on fetching.
     pub(super) fn reopen(&mut self) {
-        self.fetching = self.state == State::Mirroring;
+        self.fetching = self.state.permissions().mirror_fetches;
     }
 
-    /// Whether the leader may append a batch: anything in STOPPED; in STOPPING what a stop sequence writes; else nothing.
+    /// Whether the leader may append a batch (MIR-11).
     pub(super) fn lets_pass(self, origin: Origin, batch: &Batch) -> bool {
         let by_a_stop = matches!(batch.control, Some(Control::MirrorPidReset { .. } | Control::Abort { .. }));
-        match self.state {
-            State::Stopped => true,
-            State::Stopping => origin != Origin::Client && by_a_stop,
-            _ => false,
-        }
+        let allowed = self.state.permissions();
+        allowed.appends || allowed.stop_appends && origin != Origin::Client && by_a_stop
     }
 }
 
 const fn log_state(state: MirrorState) -> State {
     match state {
         MirrorState::LogAlignment => State::LogAlignment,
+        MirrorState::EpochFencing => State::EpochFencing,
+        MirrorState::UleRecovery => State::UleRecovery,
         MirrorState::Mirroring => State::Mirroring,
+        MirrorState::Pausing => State::Pausing,
         MirrorState::Paused => State::Paused,
         MirrorState::Stopping => State::Stopping,
         MirrorState::Stopped => State::Stopped,

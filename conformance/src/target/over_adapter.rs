@@ -80,7 +80,8 @@ impl Target for OverAdapter<'_> {
     }
 
     fn reset(&mut self, trace: &Trace) -> Result<(), TargetError> {
-        self.mapping = Axes::new(&trace.scenario.axes)?.mirror_design()?.pid_mapping;
+        let design = Axes::new(&trace.scenario.axes)?.mirror_design()?;
+        self.mapping = design.pid_mapping;
         self.replicas.clear();
         self.sent = 0;
         // All in one go: most of the time of a short trace is spent with its logs' files, and the rest with waiting for each other.
@@ -90,7 +91,7 @@ impl Target for OverAdapter<'_> {
             let config = Config { max_message_bytes: Some(1_048_588), ..Config::default() };
             let create = Operation::Create { log: log.clone(), now_ms: NOW.get(), config };
             self.adapter.send(&create, true).map_err(failed)?;
-            let gate = Gate::new(declared.mirrors.is_some());
+            let gate = Gate::new(&design, declared.mirrors.is_some());
             let state = ObservedState { mirror_state: mirror_state(gate.state()), ..empty() };
             let replica = Replica { log, cluster: declared.cluster.clone(), gate, life: Life::Up, batches: Vec::new(), state };
             self.replicas.insert(declared.name.clone(), replica);
@@ -120,9 +121,9 @@ impl Target for OverAdapter<'_> {
                 let log = self.up(replica)?.log.clone();
                 self.done(replica, vec![Operation::HighWatermark { log, offset: *offset, rule: HighWatermarkRule::Set }])
             }
-            Op::MirrorState { replica, to, .. } => {
+            Op::MirrorState { replica, to, source } => {
                 let replica = self.up(replica)?;
-                let taken = replica.gate.turn(*to);
+                let taken = replica.gate.turn(*to, source.as_deref());
                 replica.state.mirror_state = mirror_state(replica.gate.state());
                 Ok(if taken { Observed::Done } else { Observed::Error(ILLEGAL_STATE.to_owned()) })
             }
