@@ -28,6 +28,14 @@ pub struct Contributors {
     oldest: Offset,
 }
 
+impl Ghost<Author> {
+    /// The author of what a cluster writes in the name of this producer.
+    #[must_use]
+    pub const fn in_the_name_of(self, cluster: Cluster) -> Self {
+        Self(Author { cluster, ..self.0 })
+    }
+}
+
 impl Ghost<Contributors> {
     /// The contributors of a new entry: the author of its first batch.
     #[must_use]
