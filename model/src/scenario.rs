@@ -16,6 +16,7 @@ use crate::design::{Design, UnansweredAtStart};
 use crate::effect::{Effect, TruncateWhy};
 use crate::ids::{Broker, Cluster};
 use crate::message::{Msg, Request};
+use crate::mirror::MirrorState;
 use crate::node::{Chances, Directory, Node, NodeState, Role, Timer};
 use crate::property::{self, PropertySpec, WitnessSpec};
 use crate::replica::{Replica, ReplicaConfig};
@@ -281,6 +282,9 @@ impl Scenario {
                 }
             }
             self.redirect_waiting(state, &mut next, actor);
+            if effects.iter().any(|e| matches!(e, Effect::MirrorState { to: MirrorState::LogAlignment, source: Some(_) })) {
+                self.close_connections(&mut next, broker.cluster);
+            }
         }
         self.tidy_network(&mut next);
         if let Some(steps) = steps {
@@ -352,6 +356,23 @@ impl Scenario {
                 (usize::from(waiting.request.producer), Msg::Produce(request))
             };
             *messages.entry(Envelope { src: Id::from(src), dst: Id::from(actor), msg }).or_insert(0) += 1;
+        }
+    }
+
+    /// A partition that becomes a mirror closes the connections of its clients: what is on its way dies, and its clients are told (ALI-4).
+    fn close_connections(&self, state: &mut State, cluster: Cluster) {
+        if self.design.unanswered_at_start == UnansweredAtStart::Kept {
+            return;
+        }
+        let Network::UnorderedNonDuplicating(messages) = &mut state.network else { return };
+        let here = |actor: Id| self.directory.broker(usize::from(actor)).is_some_and(|b| b.cluster == cluster);
+        let dying: Vec<_> = messages.keys().filter(|e| matches!(e.msg, Msg::Produce(_)) && here(e.dst)).cloned().collect();
+        for envelope in dying {
+            messages.remove(&envelope);
+            if let Msg::Produce(request) = envelope.msg {
+                let msg = Msg::Lost { correlation: request.correlation };
+                messages.insert(Envelope { src: envelope.dst, dst: envelope.src, msg }, 1);
+            }
         }
     }
 
@@ -431,7 +452,7 @@ impl Scenario {
         let refuses = self.design.unanswered_at_start == UnansweredAtStart::Refused && request.resent;
         refuses && {
             let controller = self.directory.broker(actor).and_then(|b| self.controller(state, b.cluster));
-            controller.is_some_and(|c| c.mirror.starts > 0 && c.mirror.state != crate::mirror::MirrorState::Stopped)
+            controller.is_some_and(|c| c.mirror.starts > 0 && c.mirror.state != MirrorState::Stopped)
         }
     }
 

@@ -140,7 +140,7 @@ impl ReplicaConfig {
 
     fn write_barrier(&self, replica: &mut Replica) {
         let Some(source) = replica.mirror.source else { return };
-        let author = Ghost::new(Author { writer: None, cluster: self.broker.cluster, serial: 0 });
+        let author = Ghost::new(Author { writer: None, cluster: self.broker.cluster, serial: replica.epoch.0 });
         self.append_as_leader(replica, Batch::barrier(source, author), Origin::StoppingMirror);
     }
 }

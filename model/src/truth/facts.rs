@@ -15,7 +15,7 @@ pub struct Author {
     pub writer: Option<Writer>,
     /// The cluster to whose leader it was sent.
     pub cluster: Cluster,
-    /// The batch's number among those of its writer, so that a resend can be told from a new batch.
+    /// The batch's number among those of its writer, so that a resend can be told from a new batch; of a barrier, its leader's epoch.
     pub serial: u8,
 }
 
