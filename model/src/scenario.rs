@@ -308,6 +308,10 @@ impl Scenario {
             Effect::Truncate { to, why: TruncateWhy::Alignment } => {
                 let replica = self.directory.replica(broker).and_then(|actor| replica_of(before, actor))?;
                 let source = self.leader(before, replica.mirror.source?)?.1;
+                // Only a failback promises to keep what the two have in common: the source was a mirror of this cluster.
+                if source.mirror.source != Some(broker.cluster) {
+                    return None;
+                }
                 let pairs = replica.durable.log.iter().zip(&source.durable.log).skip(to.index());
                 let shared = pairs.into_iter().any(|(a, b)| crate::truth::is_same_data(a, b));
                 shared.then_some(crate::truth::Anomaly::ThrewAwayShared)

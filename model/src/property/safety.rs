@@ -215,10 +215,10 @@ pub static PROPERTIES: [PropertySpec; 20] = [
         condition: nothing_acknowledged_is_lost,
     },
     PropertySpec {
-        id: "alignment-throws-away-own",
+        id: "failback-throws-away-own",
         requirement: "LOSS-2",
         group: Group::Loss,
-        about: "an alignment throws away only what its source does not hold",
+        about: "a failback throws away only what its source does not hold",
         condition: |s, st| never(s, st, Anomaly::ThrewAwayShared),
     },
 ];

@@ -15,7 +15,7 @@ pub enum Anomaly {
     FalseDuplicate,
     /// An honest producer's batch or marker was refused.
     FalseRejection,
-    /// An alignment threw a batch away that the source holds at the same offset.
+    /// The alignment of a failback threw a batch away that the source holds at the same offset.
     ThrewAwayShared,
 }
 
