@@ -10,7 +10,7 @@
 //!   design some can be left out.
 
 use crate::batch::{Batch, Kind};
-use crate::design::{AppliedBy, Applier, Clears, Design, Propagated, PsmIds, ReloadWhenEmpty, Timing};
+use crate::design::{AppliedBy, Applier, Clears, Design, Fault, Propagated, PsmIds, ReloadWhenEmpty, Timing};
 use crate::ids::{Cluster, Offset, ProducerId};
 use crate::psm::{Finding, Origin, Pending, Psm, Rejection};
 
@@ -37,6 +37,7 @@ pub struct Barriers {
     applied_by: AppliedBy,
     ids: PsmIds,
     reload_when_empty: ReloadWhenEmpty,
+    fault: Fault,
     /// The cluster that this log mirrors or last mirrored. On replay the bytes do not tell how a barrier came here; its source
     /// cluster does: the log's own barriers name the cluster that the log mirrored.
     source: Option<Cluster>,
@@ -53,6 +54,7 @@ impl Barriers {
             applied_by: design.applied_by,
             ids: design.psm_ids,
             reload_when_empty: design.reload_when_empty,
+            fault: design.fault,
             source,
         }
     }
@@ -65,7 +67,13 @@ impl Barriers {
             Propagated::Inert => Propagated::Inert,
             Propagated::Append | Propagated::AppendAndReplay => Propagated::AppendAndReplay,
         };
-        Self { propagated, timing: Timing::Position, applied_by: AppliedBy::ALL, ..Self::new(design, source) }
+        Self { propagated, timing: Timing::Position, applied_by: AppliedBy::ALL, fault: Fault::None, ..Self::new(design, source) }
+    }
+
+    /// The fault that the design has, if any.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        self.fault
     }
 
     /// Whether producer state that was empty before a truncation is built again from what is left (PSM-10).
@@ -94,7 +102,7 @@ impl Barriers {
                 }
                 Ok(Finding::default())
             }
-            _ if self.ids.sees(batch.producer_id) => pending.analyse(psm, batch, offset, origin),
+            _ if self.ids.sees(batch.producer_id) => pending.analyse(psm, batch, offset, origin, self.fault),
             _ => Ok(Finding::default()),
         }
     }

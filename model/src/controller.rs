@@ -2,7 +2,7 @@
 //!
 //! Pure transitions. Each returns what the replicas are told.
 
-use crate::design::{Design, StateFencing};
+use crate::design::{Design, Fault, StateFencing};
 use crate::ids::LeaderEpoch;
 use crate::message::Msg;
 use crate::mirror::MirrorMeta;
@@ -49,12 +49,14 @@ impl Controller {
     }
 
     /// A broker has stopped and come back (ELECT-1): its place is taken by a replica that is in sync, if there is one.
-    pub fn started(&mut self, number: u8) -> Told {
+    pub fn started(&mut self, design: &Design, number: u8) -> Told {
         if number != self.leader {
             self.in_sync = false;
             return vec![(self.leader, Msg::FollowerLost), (number, self.follow_me())];
         }
-        self.epoch = self.epoch.next();
+        if design.fault != Fault::ElectionKeepsEpoch {
+            self.epoch = self.epoch.next();
+        }
         if !self.in_sync {
             return vec![(number, self.lead())];
         }
@@ -64,13 +66,15 @@ impl Controller {
     }
 
     /// The other replica is made leader: one in sync (ELECT-2), or, if that is what the operator wants, one that is not (ELECT-3).
-    pub fn elect(&mut self, unclean: bool) -> Option<Told> {
+    pub fn elect(&mut self, design: &Design, unclean: bool) -> Option<Told> {
         if self.in_sync == unclean {
             return None;
         }
         let deposed = self.leader;
         self.leader = self.other();
-        self.epoch = self.epoch.next();
+        if design.fault != Fault::ElectionKeepsEpoch {
+            self.epoch = self.epoch.next();
+        }
         Some(vec![(self.leader, self.lead()), (deposed, Msg::StepDown)])
     }
 
@@ -83,7 +87,7 @@ impl Controller {
     pub fn store(&mut self, design: &Design, writer: u8, epoch: LeaderEpoch, mirror: MirrorMeta) -> Option<Told> {
         let leads = writer == self.leader && epoch == self.epoch;
         if !leads && design.state_fencing == StateFencing::On {
-            return None;
+            return (design.fault == Fault::DeposedIsBelieved).then(Vec::new);
         }
         self.mirror = mirror;
         Some(vec![(1 - (writer & 1), Msg::MirrorIs(mirror))])

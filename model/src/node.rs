@@ -244,11 +244,11 @@ impl Actor for Node {
                 self.producer_timeout(config, &mut producer, *timer, out);
                 *state = Cow::Owned(NodeState::Producer(producer));
             }
-            (Role::Controller { cluster, .. }, NodeState::Controller(controller)) => {
+            (Role::Controller { cluster, design, .. }, NodeState::Controller(controller)) => {
                 let mut controller = *controller;
                 self.set_chances(out);
                 if let Timer::Elect { unclean } = timer
-                    && let Some(told) = controller.elect(*unclean)
+                    && let Some(told) = controller.elect(design, *unclean)
                 {
                     self.tell(*cluster, told, out);
                     *state = Cow::Owned(NodeState::Controller(controller));
@@ -445,7 +445,7 @@ impl Node {
     ) {
         let Some(writer) = self.directory.broker(usize::from(src)) else { return };
         let told = match msg {
-            Msg::Started => controller.started(writer.number),
+            Msg::Started => controller.started(design, writer.number),
             Msg::FollowerInSync(epoch) => {
                 controller.follower_in_sync(*epoch);
                 Vec::new()

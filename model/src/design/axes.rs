@@ -1,7 +1,5 @@
 //! The axes along which the proposed designs differ. Each choice has the name that the command line and the trace files use.
 
-use std::fmt;
-
 /// One axis: a key, and the names of its choices.
 pub trait Axis: Copy + PartialEq + Sized + 'static {
     /// The key, e.g. `pid-mapping`.
@@ -20,26 +18,6 @@ pub trait Axis: Copy + PartialEq + Sized + 'static {
     fn by_name(name: &str) -> Option<Self> {
         Self::CHOICES.iter().find(|(n, _)| *n == name).map(|(_, c)| *c)
     }
-}
-
-macro_rules! axis {
-    ($(#[$doc:meta])* $name:ident, $key:literal, $about:literal, { $($(#[$vdoc:meta])* $variant:ident = $vname:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
-
-        impl Axis for $name {
-            const KEY: &'static str = $key;
-            const ABOUT: &'static str = $about;
-            const CHOICES: &'static [(&'static str, Self)] = &[$(($vname, Self::$variant)),+];
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    };
 }
 
 axis! {

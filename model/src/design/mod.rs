@@ -1,7 +1,30 @@
 //! Designs: a set of rule choices over one base. A design is a value; no rule of the model names a design.
 
+macro_rules! axis {
+    ($(#[$doc:meta])* $name:ident, $key:literal, $about:literal, { $($(#[$vdoc:meta])* $variant:ident = $vname:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $crate::design::Axis for $name {
+            const KEY: &'static str = $key;
+            const ABOUT: &'static str = $about;
+            const CHOICES: &'static [(&'static str, Self)] = &[$(($vname, Self::$variant)),+];
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::design::Axis::name(*self))
+            }
+        }
+    };
+}
+
 mod axes;
+mod fault;
 mod named;
+
+pub use fault::Fault;
 
 pub use axes::{
     Alignment, AlignmentScope, AlignmentWaits, Applier, Axis, Barrier, Clears, Divergence, EpochBump, EpochFencing, FetchBound,
@@ -98,14 +121,16 @@ macro_rules! design {
                 }
             }
 
-            /// Every axis with the choice made.
+            /// Every axis with the choice made; a fault only if there is one.
             #[must_use]
             pub fn axes(&self) -> Vec<(&'static str, String)> {
-                vec![
+                let mut axes = vec![
                     $(($axis::KEY, self.$field.to_string()),)+
                     (Applier::KEY, self.applied_by.to_string()),
                     (StopStep::KEY, self.stop_order.to_string()),
-                ]
+                ];
+                axes.retain(|(key, choice)| *key != Fault::KEY || choice != Fault::None.name());
+                axes
             }
         }
     };
@@ -158,6 +183,8 @@ design! {
     alignment_waits: AlignmentWaits,
     /// What happens to appends that are not yet answered when a partition becomes a mirror.
     unanswered_at_start: UnansweredAtStart,
+    /// A fault, for the kill list.
+    fault: Fault,
 }
 
 /// Why a text is not a design.

@@ -1,9 +1,9 @@
 //! The designs that were proposed, each with the text that it stands for.
 
 use super::{
-    Alignment, AlignmentScope, AlignmentWaits, AppliedBy, Barrier, Clears, Design, Divergence, EpochBump, EpochFencing, FetchBound,
-    Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, PidMapping, Propagated, PsmIds, Record, ReloadWhenEmpty, StateFencing,
-    StopAcks, StopOrder, StopResume, Timing, UnansweredAtStart,
+    Alignment, AlignmentScope, AlignmentWaits, AppliedBy, Barrier, Clears, Design, Divergence, EpochBump, EpochFencing, Fault,
+    FetchBound, Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, PidMapping, Propagated, PsmIds, Record, ReloadWhenEmpty,
+    StateFencing, StopAcks, StopOrder, StopResume, Timing, UnansweredAtStart,
 };
 
 /// A design with a name.
@@ -43,6 +43,7 @@ const RAW: Design = Design {
     leader_truncation: LeaderTruncation::KeepsFollower,
     alignment_waits: AlignmentWaits::InSync,
     unanswered_at_start: UnansweredAtStart::Kept,
+    fault: Fault::None,
     stop_order: StopOrder::AS_IN_THE_TEXTS,
 };
 

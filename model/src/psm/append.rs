@@ -5,6 +5,7 @@
 use super::entry::{Cached, Entry, Window};
 use super::{AbortedTxn, CompletedTxn, Ongoing, Psm};
 use crate::batch::{Batch, Kind};
+use crate::design::Fault;
 use crate::ids::{CoordinatorEpoch, Offset, ProducerEpoch, Sequence};
 use crate::truth::{Anomaly, Contributors, Ghost};
 
@@ -80,11 +81,18 @@ impl Pending {
     ///
     /// # Errors
     /// [`Rejection`]: the whole call must be given up.
-    pub fn analyse(&mut self, psm: &Psm, batch: &Batch, offset: Offset, origin: Origin) -> Result<Finding, Rejection> {
+    pub fn analyse(
+        &mut self,
+        psm: &Psm,
+        batch: &Batch,
+        offset: Offset,
+        origin: Origin,
+        fault: Fault,
+    ) -> Result<Finding, Rejection> {
         let leader = origin != Origin::Replication;
         if leader && batch.is_transactional() && !psm.has_ongoing(batch.producer_id, batch.producer_epoch) {
             let stale = psm.entry(batch.producer_id).is_some_and(|e| batch.producer_epoch < e.epoch);
-            if stale {
+            if stale && fault != Fault::EpochUnchecked {
                 return Err(Rejection::InvalidProducerEpoch);
             }
         }
@@ -100,9 +108,9 @@ impl Pending {
         let Some(info) = info else { return Ok(Finding::default()) };
         info.updated.contributors = info.updated.contributors.with(Ghost::first(&batch.author, offset));
         match batch.kind {
-            Kind::Data { transactional } => info.data(batch, transactional, offset, origin, started),
+            Kind::Data { transactional } => info.data(batch, transactional, offset, origin, started, fault),
             Kind::Marker { commit, coordinator_epoch } => {
-                let finding = info.marker(batch, coordinator_epoch, origin)?;
+                let finding = info.marker(batch, coordinator_epoch, origin, fault)?;
                 completed.extend(finding.ends_transaction_at.map(|first_offset| CompletedTxn {
                     id: batch.producer_id,
                     first_offset,
@@ -167,15 +175,18 @@ impl Info {
         offset: Offset,
         origin: Origin,
         started: &mut Vec<Ongoing>,
+        fault: Fault,
     ) -> Result<Finding, Rejection> {
         let mut finding = Finding::default();
         if batch.producer_epoch < self.updated.epoch {
-            if origin != Origin::Replication {
+            if origin == Origin::Replication {
+                finding.tolerated = Some(Anomaly::LowerEpochAccepted);
+            } else if fault != Fault::EpochUnchecked {
                 return Err(Rejection::InvalidProducerEpoch);
             }
-            finding.tolerated = Some(Anomaly::LowerEpochAccepted);
         }
         match origin {
+            Origin::Client if fault == Fault::SequenceUnchecked => {}
             Origin::Client => self.check_sequence(batch)?,
             Origin::Replication if self.breaks_sequence(batch) => finding.tolerated = Some(Anomaly::SequenceBreakAccepted),
             Origin::Replication | Origin::Coordinator | Origin::StoppingMirror => {}
@@ -220,7 +231,13 @@ impl Info {
     }
 
     /// PSM-6 (Kafka: `ProducerAppendInfo.appendEndTxnMarker`, transaction version 2).
-    fn marker(&mut self, batch: &Batch, coordinator_epoch: CoordinatorEpoch, origin: Origin) -> Result<Finding, Rejection> {
+    fn marker(
+        &mut self,
+        batch: &Batch,
+        coordinator_epoch: CoordinatorEpoch,
+        origin: Origin,
+        fault: Fault,
+    ) -> Result<Finding, Rejection> {
         let mut finding = Finding::default();
         let entry = &mut self.updated;
         // Replication reads markers with an unknown transaction version, which counts as 0: there an equal epoch is in order.
@@ -230,16 +247,17 @@ impl Info {
         } else {
             batch.producer_epoch < entry.epoch
         };
-        if stale {
-            if origin != Origin::Replication {
-                return Err(Rejection::InvalidProducerEpoch);
-            }
+        if stale && origin == Origin::Replication {
             finding.tolerated = Some(Anomaly::LowerEpochAccepted);
+        } else if stale && fault != Fault::MarkerEpochUnchecked {
+            return Err(Rejection::InvalidProducerEpoch);
         }
         if entry.coordinator_epoch > coordinator_epoch && origin != Origin::Replication {
             return Err(Rejection::TransactionCoordinatorFenced);
         }
-        if let Some(first_offset) = entry.txn_first_offset.take() {
+        if fault == Fault::MarkerEndsNothing {
+            // The transaction stays open.
+        } else if let Some(first_offset) = entry.txn_first_offset.take() {
             finding.ends_transaction_at = Some(first_offset);
         }
         if batch.producer_epoch != entry.epoch {

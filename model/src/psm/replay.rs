@@ -4,7 +4,7 @@ use super::entry::Entry;
 use super::{AbortedTxn, Ongoing, Origin, Pending, Psm};
 use crate::barrier::{Barriers, Place};
 use crate::batch::{Log, log_end};
-use crate::design::Applier;
+use crate::design::{Applier, Fault};
 use crate::ids::Offset;
 use crate::truth::Ghost;
 
@@ -20,9 +20,14 @@ pub struct Snapshot {
 pub type Snapshots = Vec<Snapshot>;
 
 /// Takes a snapshot at `offset`, if there is something to take and none lies there yet (Kafka: `ProducerStateManager.takeSnapshot`).
-pub fn take(psm: &Psm, snapshots: &mut Snapshots, offset: Offset) {
+pub fn take(psm: &Psm, snapshots: &mut Snapshots, offset: Offset, fault: Fault) {
     if offset > snapshots.last().map_or(Offset(0), |s| s.offset) {
-        let entries = psm.entries.iter().map(|e| Entry { window: e.window.newest_only(), ..*e }).collect();
+        let kept = |e: &Entry| match fault {
+            Fault::SnapshotForgetsEntries => None,
+            Fault::SnapshotForgetsTransactions => Some(Entry { window: e.window.newest_only(), txn_first_offset: None, ..*e }),
+            _ => Some(Entry { window: e.window.newest_only(), ..*e }),
+        };
+        let entries = psm.entries.iter().filter_map(kept).collect();
         snapshots.push(Snapshot { offset, entries });
     }
 }
@@ -57,7 +62,7 @@ fn replay(psm: &mut Psm, snapshots: &mut Snapshots, log: &Log, segments: &[Offse
     starts.insert(0, from);
     for (i, start) in starts.iter().enumerate() {
         if i > 0 {
-            take(psm, snapshots, *start);
+            take(psm, snapshots, *start, barriers.fault());
         }
         let end = starts.get(i + 1).copied().unwrap_or(to);
         let mut pending = Pending::default();
@@ -91,7 +96,10 @@ pub fn recover(log: &Log, segments: &[Offset], snapshots: &Snapshots, aborted: &
     let mut snapshots = snapshots.clone();
     let (mut psm, from) = load_newest(&mut snapshots, log, base);
     replay(&mut psm, &mut snapshots, log, segments, from, base, barriers);
-    take(&psm, &mut snapshots, base);
+    if barriers.fault() == Fault::RecoveryWithoutSnapshot {
+        psm = Psm::default();
+    }
+    take(&psm, &mut snapshots, base, barriers.fault());
     let mut aborted: Vec<AbortedTxn> = aborted.iter().copied().filter(|t| t.last_offset < base).collect();
     for (i, batch) in log.iter().enumerate().skip(base.index()) {
         let mut pending = Pending::default();
@@ -99,7 +107,7 @@ pub fn recover(log: &Log, segments: &[Offset], snapshots: &Snapshots, aborted: &
         let _ = barriers.meet(&mut psm, &mut pending, batch, Offset::end_of(i), Origin::Replication, place);
         aborted.extend(pending.apply(&mut psm));
     }
-    take(&psm, &mut snapshots, end);
+    take(&psm, &mut snapshots, end, barriers.fault());
     let (psm, _) = load_newest(&mut snapshots, log, end);
     Recovered { psm, snapshots, aborted }
 }
@@ -109,12 +117,19 @@ pub fn recover(log: &Log, segments: &[Offset], snapshots: &Snapshots, aborted: &
 pub fn truncate(psm: &mut Psm, snapshots: &mut Snapshots, log: &Log, segments: &[Offset], barriers: &Barriers) {
     let end = log_end(log);
     let skipped = psm.entries.is_empty() && psm.unreplicated.is_empty() && !barriers.rebuilds_empty_state();
-    let (loaded, from) = load_newest(snapshots, log, end);
+    if barriers.fault() == Fault::TruncationKeepsState {
+        return;
+    }
+    let (loaded, from) = if barriers.fault() == Fault::TruncationKeepsSnapshots {
+        snapshots.last().map_or((Psm::default(), Offset(0)), |s| (load(s, log), s.offset.min(end)))
+    } else {
+        load_newest(snapshots, log, end)
+    };
     *psm = loaded;
     if end > from && !skipped {
         replay(psm, snapshots, log, segments, from, end, barriers);
     }
-    take(psm, snapshots, end);
+    take(psm, snapshots, end, barriers.fault());
 }
 
 /// The state that a log means: every batch in a call of its own, by these rules (CONV-1).

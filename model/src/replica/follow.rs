@@ -3,8 +3,9 @@
 use super::{Ask, Replica, ReplicaConfig, Role};
 use crate::barrier::Place;
 use crate::batch::Batch;
+use crate::design::Fault;
 use crate::effect::{Effect, Outcome, TruncateWhy};
-use crate::epochs::truncation_offset;
+use crate::epochs::{EpochEnd, truncation_offset};
 use crate::ids::{Cluster, LeaderEpoch, Offset};
 use crate::message::{FetchRequest, FetchResponse};
 use crate::mirror::{MirrorMeta, MirrorState};
@@ -72,7 +73,8 @@ impl ReplicaConfig {
     #[must_use]
     pub fn current_fetch(&self, replica: &Replica, bulk: bool) -> Option<(Cluster, FetchRequest)> {
         let follows = replica.role == Role::Follower;
-        let mirrors = replica.role == Role::Leader && replica.mirror.state == MirrorState::Mirroring;
+        let stays = self.design.fault == Fault::FetcherStays && replica.mirror.state == MirrorState::Stopping;
+        let mirrors = replica.role == Role::Leader && (replica.mirror.state == MirrorState::Mirroring || stays);
         let source = if follows { Some(self.broker.cluster) } else { replica.mirror.source };
         let request = FetchRequest {
             offset: replica.log_end(),
@@ -111,11 +113,19 @@ impl ReplicaConfig {
             // The same offset again will be refused again: the follower is stuck until the leader's log changes (EPOCH-6).
             FetchResponse::OutOfRange(_) => return Vec::new(),
             FetchResponse::Diverging(leader) => {
-                let to = truncation_offset(&replica.durable.log, leader);
+                let to = self.cut_at(replica, leader);
                 self.truncate_to(replica, to, TruncateWhy::Diverging);
             }
         }
         self.fetches(replica)
+    }
+
+    /// Where a reader cuts its log that was told where it parts (EPOCH-4).
+    pub(super) fn cut_at(&self, replica: &Replica, told: EpochEnd) -> Offset {
+        match self.design.fault {
+            Fault::CutsToLeadersEnd => told.end.min(replica.log_end()),
+            _ => truncation_offset(&replica.durable.log, told),
+        }
     }
 
     fn copy_from_leader(&self, replica: &mut Replica, offset: Offset, batches: &[Batch]) {

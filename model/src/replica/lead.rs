@@ -3,7 +3,7 @@
 use super::{Ask, Replica, ReplicaConfig, Role, Waiting};
 use crate::barrier::Place;
 use crate::batch::Batch;
-use crate::design::{Divergence, FetchBound, Gate};
+use crate::design::{Divergence, Fault, FetchBound, Gate};
 use crate::effect::{Effect, Outcome};
 use crate::epochs::end_offset_for;
 use crate::ids::{LeaderEpoch, Offset};
@@ -43,7 +43,8 @@ impl ReplicaConfig {
     /// The high watermark rises to what all in-sync replicas have (LOG-2), and appends that waited for it are answered.
     pub(super) fn advance_high_watermark(&self, replica: &mut Replica) -> Vec<Ask> {
         let end = replica.log_end();
-        let replicated = if replica.in_sync { replica.follower_end.unwrap_or_default().min(end) } else { end };
+        let alone = self.design.fault == Fault::HighWatermarkAlone;
+        let replicated = if replica.in_sync && !alone { replica.follower_end.unwrap_or_default().min(end) } else { end };
         if replicated > replica.high_watermark {
             replica.high_watermark = replicated;
             replica.psm.on_high_watermark(replicated);
@@ -60,13 +61,14 @@ impl ReplicaConfig {
         let open = match replica.mirror.state {
             MirrorState::Stopped => true,
             MirrorState::Stopping => self.design.gate == Gate::Stopping,
-            _ => false,
+            _ => self.design.fault == Fault::WritableWhileMirroring,
         };
         if replica.role != Role::Leader || !open {
             return None;
         }
         let batch = request.batch;
         let known = self.design.psm_ids.sees(batch.producer_id);
+        let known = known && self.design.fault != Fault::ResendCountsAsNew;
         let outcome = match replica.psm.duplicate_of(&batch).filter(|_| known) {
             Some(offset) => {
                 let same = replica.durable.log.get(offset.index()).is_some_and(|b| is_same_batch(b, &batch));
@@ -83,7 +85,8 @@ impl ReplicaConfig {
 
     /// A coordinator's marker reaches the leader. None while the partition is read-only: the coordinator tries again later (GATE-1).
     pub fn write_marker(&self, replica: &mut Replica, request: Request) -> Option<Vec<Ask>> {
-        if !replica.is_writable() {
+        let open = replica.is_writable() || self.design.fault == Fault::MarkersWhileMirroring;
+        if replica.role != Role::Leader || !open {
             return None;
         }
         let outcome = self.append_as_leader(replica, request.batch, Origin::Coordinator);
@@ -94,6 +97,11 @@ impl ReplicaConfig {
         match outcome {
             Outcome::Rejected(_) => vec![Ask::Answer(request, outcome, marker)],
             Outcome::Appended(at) | Outcome::Duplicate(at) => {
+                if self.design.fault == Fault::AcknowledgedTooEarly {
+                    let mut asks = self.advance_high_watermark(replica);
+                    asks.push(Ask::Answer(request, outcome, marker));
+                    return asks;
+                }
                 replica.waiting.push(Waiting { until: at.plus(1), request, outcome, marker });
                 self.advance_high_watermark(replica)
             }
@@ -115,15 +123,16 @@ impl ReplicaConfig {
     }
 
     /// The leader's epoch counts as an epoch of its log from the moment when it leads, except while it copies another cluster's.
-    fn own_epoch(replica: &Replica) -> Option<LeaderEpoch> {
-        (replica.mirror.state == MirrorState::Stopped).then_some(replica.epoch)
+    fn own_epoch(&self, replica: &Replica) -> Option<LeaderEpoch> {
+        let counts = replica.mirror.state == MirrorState::Stopped && self.design.fault != Fault::OwnEpochUnknown;
+        counts.then_some(replica.epoch)
     }
 
     /// What a leader tells a reader whose log is not a beginning of its own.
-    fn parting(replica: &Replica, request: &FetchRequest) -> Option<FetchResponse> {
+    fn parting(&self, replica: &Replica, request: &FetchRequest) -> Option<FetchResponse> {
         let end = replica.log_end();
         let diverging =
-            request.last_epoch.map(|asked| (asked, end_offset_for(&replica.durable.log, Self::own_epoch(replica), asked)));
+            request.last_epoch.map(|asked| (asked, end_offset_for(&replica.durable.log, self.own_epoch(replica), asked)));
         match diverging {
             // An epoch that the leader has never seen is answered like an offset that it does not have.
             Some((_, None)) => Some(FetchResponse::OutOfRange(end)),
@@ -160,10 +169,11 @@ impl ReplicaConfig {
         if replica.role != Role::Leader {
             return None;
         }
-        if let Some(parting) = Self::parting(replica, request) {
+        if let Some(parting) = self.parting(replica, request) {
             return Self::refuse(request, parting);
         }
         let bound = match self.design.fetch_bound {
+            _ if self.design.fault == Fault::MirrorReadsToEnd => replica.log_end(),
             FetchBound::Lso => replica.last_stable_offset(),
             FetchBound::Hw => replica.high_watermark,
         };
@@ -176,7 +186,7 @@ impl ReplicaConfig {
         if replica.role != Role::Leader {
             return None;
         }
-        if let Some(parting) = Self::parting(replica, request) {
+        if let Some(parting) = self.parting(replica, request) {
             return Self::refuse(request, parting);
         }
         let batches = Self::batches(replica, request, replica.log_end())?;
@@ -184,7 +194,8 @@ impl ReplicaConfig {
         let news = replica.follower_end != Some(request.offset) && !request.bulk;
         if news {
             replica.follower_end = Some(request.offset);
-            if !replica.in_sync && request.offset >= replica.high_watermark {
+            let caught_up = request.offset >= replica.high_watermark || self.design.fault == Fault::InSyncTooEarly;
+            if !replica.in_sync && caught_up {
                 replica.in_sync = true;
                 asks.push(Ask::FollowerInSync);
             }

@@ -3,9 +3,9 @@
 use super::{Ask, Replica, ReplicaConfig, Role, Waiting};
 use crate::barrier::Place;
 use crate::batch::Batch;
-use crate::design::{Alignment, AlignmentScope, AlignmentWaits, EpochFencing, StopAcks, UnansweredAtStart};
+use crate::design::{Alignment, AlignmentScope, AlignmentWaits, EpochFencing, Fault, StopAcks, UnansweredAtStart};
 use crate::effect::{Effect, Outcome, TruncateWhy};
-use crate::epochs::{end_offset_for, truncation_offset};
+use crate::epochs::end_offset_for;
 use crate::ids::{Broker, Cluster, LeaderEpoch, Offset};
 use crate::message::FetchResponse;
 use crate::mirror::{LastMirrored, MirrorState};
@@ -18,7 +18,11 @@ impl ReplicaConfig {
     pub fn resume(&self, replica: &mut Replica) -> Vec<Ask> {
         match replica.mirror.state {
             MirrorState::Mirroring => self.fetches(replica),
-            MirrorState::Stopping => vec![Ask::NextStep],
+            MirrorState::Stopping => match self.design.fault {
+                Fault::StopForgotten => Vec::new(),
+                Fault::StopTakenForDone => self.take_stop_for_done(replica),
+                _ => vec![Ask::NextStep],
+            },
             MirrorState::LogAlignment => self.begin_alignment(replica.mirror.source),
             // Only if a design becomes writable before its last stop step: those steps are not made up for.
             MirrorState::Stopped => match replica.mirror.command.take() {
@@ -132,7 +136,8 @@ impl ReplicaConfig {
 
     /// The source has answered (MIR-1, MIR-4).
     pub fn mirror(&self, replica: &mut Replica, from: Broker, response: FetchResponse) -> Vec<Ask> {
-        if replica.role != Role::Leader || replica.mirror.state != MirrorState::Mirroring {
+        let stays = self.design.fault == Fault::FetcherStays && replica.mirror.state == MirrorState::Stopping;
+        if replica.role != Role::Leader || !(stays || replica.mirror.state == MirrorState::Mirroring) {
             return Vec::new();
         }
         match response {
@@ -143,7 +148,7 @@ impl ReplicaConfig {
             FetchResponse::OutOfRange(end) if end < replica.log_end() => self.truncate_to(replica, end, TruncateWhy::SourceShorter),
             FetchResponse::OutOfRange(_) => return Vec::new(),
             FetchResponse::Diverging(source) => {
-                let to = truncation_offset(&replica.durable.log, source);
+                let to = self.cut_at(replica, source);
                 self.truncate_to(replica, to, TruncateWhy::Diverging);
             }
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::barrier::{Barriers, Place};
 use crate::batch::{Batch, Log, log_end};
-use crate::design::{Design, LeaderTruncation, Timing};
+use crate::design::{Design, Fault, LeaderTruncation, Timing};
 use crate::effect::{Effect, Outcome, TruncateWhy};
 use crate::ids::{Broker, Cluster, LeaderEpoch, Offset};
 use crate::message::{FetchRequest, FetchResponse, Request};
@@ -194,7 +194,9 @@ impl ReplicaConfig {
     pub fn restart(&self, replica: &mut Replica) {
         let mut durable = Durable::clone(&replica.durable);
         let end = log_end(&durable.log);
-        psm::take(&replica.psm, &mut durable.snapshots, end);
+        if self.design.fault != Fault::RestartWithoutSnapshot {
+            psm::take(&replica.psm, &mut durable.snapshots, end, self.design.fault);
+        }
         let (psm, _) = psm::load_newest(&mut durable.snapshots, &durable.log, end);
         let journal = vec![Effect::Crash, Effect::Recover { clean: true }];
         *replica = Replica { psm, up: true, journal, ..self.blank(&Arc::new(durable)) };
@@ -210,7 +212,7 @@ impl ReplicaConfig {
         let Replica { durable, psm, .. } = replica;
         let durable = Arc::make_mut(durable);
         durable.segments.push(end);
-        psm::take(psm, &mut durable.snapshots, end);
+        psm::take(psm, &mut durable.snapshots, end, self.design.fault);
         replica.journal.push(Effect::Roll(end));
         Some(())
     }
@@ -243,7 +245,7 @@ impl ReplicaConfig {
         psm.on_high_watermark(replica.high_watermark);
         replica.psm = psm;
         replica.durable_mut().log.extend_from_slice(batches);
-        if !aborted.is_empty() {
+        if !aborted.is_empty() && self.design.fault != Fault::AbortsNotIndexed {
             replica.durable_mut().aborted.extend(aborted);
         }
         batches.iter().zip(&findings).for_each(|(batch, finding)| note(replica, finding, batch));
@@ -257,7 +259,9 @@ impl ReplicaConfig {
         let durable = Arc::make_mut(durable);
         durable.log.truncate(to.index());
         durable.segments.retain(|base| *base <= to);
-        durable.aborted.retain(|t| t.last_offset < to);
+        if self.design.fault != Fault::TruncationKeepsIndex {
+            durable.aborted.retain(|t| t.last_offset < to);
+        }
         truncate(psm, &mut durable.snapshots, &durable.log, &durable.segments, &barriers);
         replica.journal.push(Effect::Truncate { to, why });
         if self.design.leader_truncation == LeaderTruncation::ForgetsFollower {

@@ -2,7 +2,7 @@
 
 use super::{Ask, Replica, ReplicaConfig, Role};
 use crate::batch::Batch;
-use crate::design::{Record, StopAcks, StopResume, StopStep};
+use crate::design::{Fault, Record, StopAcks, StopResume, StopStep};
 use crate::effect::{Effect, TruncateWhy};
 use crate::epochs::latest_epoch;
 use crate::mirror::{LastMirrored, MirrorState};
@@ -98,6 +98,11 @@ impl ReplicaConfig {
             StopStep::Record => self.record(replica),
             StopStep::BumpEpoch => {
                 replica.wanted_epoch = replica.epoch.next();
+                if self.design.fault == Fault::EpochRaisedAlone {
+                    let before = replica.epoch;
+                    replica.epoch = replica.wanted_epoch;
+                    return (vec![Ask::RaiseEpoch(before, replica.epoch)], Done::Step);
+                }
                 (vec![Ask::RaiseEpoch(replica.epoch, replica.wanted_epoch)], Done::Step)
             }
             StopStep::AbortOpen => self.abort_first_open(replica),
@@ -113,6 +118,9 @@ impl ReplicaConfig {
     }
 
     fn record(&self, replica: &mut Replica) -> (Vec<Ask>, Done) {
+        if self.design.fault == Fault::RecordsNothing {
+            return (Vec::new(), Done::Nothing);
+        }
         let Some(source) = replica.mirror.source else { return (Vec::new(), Done::Nothing) };
         if self.design.record == Record::Once {
             if replica.mirror.recorded {
@@ -134,8 +142,15 @@ impl ReplicaConfig {
         let Some(author) = first.map(|b| b.author.in_the_name_of(self.broker.cluster)) else { return (Vec::new(), Done::Nothing) };
         let marker = Batch::abort(entry.id, entry.epoch, entry.coordinator_epoch, author);
         self.append_as_leader(replica, marker, Origin::StoppingMirror);
-        let more = open(replica).is_some_and(|next| next.id != entry.id);
+        let more = self.design.fault != Fault::AbortsOnlyOne && open(replica).is_some_and(|next| next.id != entry.id);
         (Vec::new(), if more { Done::Again } else { Done::Step })
+    }
+
+    /// A fault: the stop of a predecessor counts as done.
+    pub(super) fn take_stop_for_done(&self, replica: &mut Replica) -> Vec<Ask> {
+        let (mut asks, _) = self.stop_step(replica, StopStep::BecomeWritable);
+        asks.extend(replica.mirror.command.take().map(Ask::Done));
+        asks
     }
 
     fn write_barrier(&self, replica: &mut Replica) {

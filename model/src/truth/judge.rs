@@ -56,7 +56,12 @@ pub fn reads_committed(log: &Log, aborted: &[AbortedTxn], lso: Offset) -> bool {
         if !matches!(batch.kind, Kind::Data { transactional: true }) {
             return true;
         }
-        let own = |b: &&Batch| matches!(b.kind, Kind::Marker { .. }) && b.author.0.writer == batch.author.0.writer;
+        // Its own marker: a later one of its producer, or one that a stop wrote in its producer's name.
+        let own = |b: &&Batch| {
+            let (marker, data) = (&b.author.0, &batch.author.0);
+            let later = marker.serial > data.serial || marker.cluster != data.cluster;
+            matches!(b.kind, Kind::Marker { .. }) && marker.writer == data.writer && later
+        };
         let fate = log.iter().skip(i + 1).find(own);
         let committed = fate.is_some_and(|b| matches!(b.kind, Kind::Marker { commit: true, .. }));
         is_shown(log, aborted, Offset::end_of(i), batch) == committed
