@@ -139,6 +139,7 @@ impl ProducerConfig {
     /// became a mirror before the batch was answered.
     pub const fn give_up(&self, producer: &mut Producer) {
         producer.given_up |= 1 << (producer.sent.saturating_sub(1) & 7);
+        producer.commits = false;
         producer.epoch = ProducerEpoch(producer.epoch.0.saturating_add(1));
         producer.sequence = Sequence(0);
         producer.left = producer.left.saturating_sub(1);

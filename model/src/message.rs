@@ -59,6 +59,8 @@ pub enum Msg {
         /// The number of the request.
         correlation: u8,
     },
+    /// Coordinator to producer: your partition is a mirror now, and your transaction has been given up.
+    Fenced,
     /// Producer to coordinator: end my transaction.
     EndTxn {
         /// The actor number of the producer.

@@ -361,6 +361,12 @@ impl Node {
                 config.give_up(producer);
                 true
             }
+            Msg::Fenced if producer.phase == Phase::InTransaction => {
+                out.cancel_timer(Timer::EndTransaction { abort: false });
+                out.cancel_timer(Timer::EndTransaction { abort: true });
+                config.give_up(producer);
+                true
+            }
             _ => return,
         };
         if goes_on {

@@ -370,13 +370,19 @@ impl Scenario {
         }
         let Network::UnorderedNonDuplicating(messages) = &mut state.network else { return };
         let here = |actor: Id| self.directory.broker(usize::from(actor)).is_some_and(|b| b.cluster == cluster);
-        let dying: Vec<_> = messages.keys().filter(|e| matches!(e.msg, Msg::Produce(_)) && here(e.dst)).cloned().collect();
+        let requests = messages.keys().filter(|e| matches!(e.msg, Msg::Produce(_) | Msg::WriteMarker(_)) && here(e.dst));
+        let dying: Vec<_> = requests.cloned().collect();
         for envelope in dying {
             messages.remove(&envelope);
-            if let Msg::Produce(request) = envelope.msg {
-                let msg = Msg::Lost { correlation: request.correlation };
-                messages.insert(Envelope { src: envelope.dst, dst: envelope.src, msg }, 1);
+            if let Msg::Produce(request) | Msg::WriteMarker(request) = envelope.msg {
+                let (dst, msg) = (Id::from(usize::from(request.producer)), Msg::Lost { correlation: request.correlation });
+                messages.insert(Envelope { src: envelope.dst, dst, msg }, 1);
             }
+        }
+        let coordinator = self.directory.coordinators.get(cluster.index()).copied().flatten().map_or(Id::from(0), Id::from);
+        for producer in self.producers.iter().filter(|p| p.cluster == cluster && p.kind == ProducerKind::Transactional) {
+            let dst = Id::from(self.directory.operator + 1 + usize::from(producer.writer.0));
+            messages.insert(Envelope { src: coordinator, dst, msg: Msg::Fenced }, 1);
         }
     }
 
@@ -404,10 +410,11 @@ impl Scenario {
         let Network::UnorderedNonDuplicating(messages) = &mut state.network else { return };
         for (envelope, to) in moved {
             let count = messages.remove(&envelope).unwrap_or(0);
-            if let (Msg::Produce(request), None) = (&envelope.msg, to) {
+            if let (Msg::Produce(request) | Msg::WriteMarker(request), None) = (&envelope.msg, to) {
                 // Its client is told that it has gone.
                 let lost = Msg::Lost { correlation: request.correlation };
-                messages.insert(Envelope { src: envelope.dst, dst: envelope.src, msg: lost }, 1);
+                let dst = Id::from(usize::from(request.producer));
+                messages.insert(Envelope { src: envelope.dst, dst, msg: lost }, 1);
             }
             if let Some(to) = to {
                 *messages.entry(Envelope { dst: Id::from(to), ..envelope }).or_insert(0) += count;
@@ -431,7 +438,7 @@ impl Scenario {
                 let asked = self.directory.broker(dst).map(|b| b.cluster);
                 current.is_some_and(|(cluster, now)| now == *request && Some(cluster) == asked)
             }
-            Msg::Produce(request) => !self.is_refused(state, dst, request),
+            Msg::Produce(request) | Msg::WriteMarker(request) => !self.is_refused(state, dst, request),
             Msg::Fetched(_) => is(dst, &reads),
             Msg::DescribeMirror => is(src, &leads),
             Msg::LastMirroredIs(_) => is(dst, &leads),

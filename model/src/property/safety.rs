@@ -70,7 +70,7 @@ fn nothing_acknowledged_is_lost(s: &Scenario, st: &State) -> bool {
 }
 
 /// All properties.
-pub static PROPERTIES: [PropertySpec; 20] = [
+pub static PROPERTIES: [PropertySpec; 21] = [
     PropertySpec {
         id: "psm-entry-single-producer",
         requirement: "UNIQ-1",
@@ -164,6 +164,13 @@ pub static PROPERTIES: [PropertySpec; 20] = [
         condition: |s, st| {
             leaders(s, st).all(|(_, r)| truth::reads_committed(&r.durable.log, &r.durable.aborted, r.last_stable_offset()))
         },
+    },
+    PropertySpec {
+        id: "commit-commits",
+        requirement: "SILENT-8",
+        group: Group::SilentCorruption,
+        about: "a COMMIT in a log has the records of its transaction before it, and nothing has ended the transaction earlier",
+        condition: |s, st| leaders(s, st).all(|(_, r)| truth::commits_commit(&r.durable.log)),
     },
     PropertySpec {
         id: "state-is-that-of-log",

@@ -1,6 +1,6 @@
 //! The leader of a mirror: alignment with the source, and the copying of its batches.
 
-use super::{Ask, Replica, ReplicaConfig, Role, Waiting};
+use super::{Ask, Replica, ReplicaConfig, Role};
 use crate::barrier::Place;
 use crate::batch::Batch;
 use crate::design::{Alignment, AlignmentScope, AlignmentWaits, EpochFencing, Fault, StopAcks, UnansweredAtStart};
@@ -50,9 +50,7 @@ impl ReplicaConfig {
         replica.journal.push(Effect::MirrorState { to: MirrorState::LogAlignment, source: Some(source) });
         let mut asks = vec![Ask::StoreMirror];
         if self.design.unanswered_at_start == UnansweredAtStart::Refused {
-            let (markers, data) = replica.waiting.iter().partition(|w| w.marker);
-            replica.waiting = markers;
-            asks.extend(Vec::into_iter(data).map(|w: Waiting| Ask::GiveUp(w.request)));
+            asks.extend(std::mem::take(&mut replica.waiting).into_iter().map(|w| Ask::GiveUp(w.request)));
         }
         asks.extend(self.begin_alignment(Some(source)));
         Some(asks)

@@ -139,7 +139,9 @@ impl ReplicaConfig {
         let open = |r: &Replica| r.psm.entries().iter().find(|e| e.txn_first_offset.is_some()).copied();
         let Some(entry) = open(replica) else { return (Vec::new(), Done::Nothing) };
         let first = entry.txn_first_offset.and_then(|first| replica.durable.log.get(first.index()));
-        let Some(author) = first.map(|b| b.author.in_the_name_of(self.broker.cluster)) else { return (Vec::new(), Done::Nothing) };
+        let Some(author) = first.map(|b| b.author.ended_by_stop_of(self.broker.cluster)) else {
+            return (Vec::new(), Done::Nothing);
+        };
         let marker = Batch::abort(entry.id, entry.epoch, entry.coordinator_epoch, author);
         self.append_as_leader(replica, marker, Origin::StoppingMirror);
         let more = self.design.fault != Fault::AbortsOnlyOne && open(replica).is_some_and(|next| next.id != entry.id);

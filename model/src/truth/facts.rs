@@ -29,10 +29,10 @@ pub struct Contributors {
 }
 
 impl Ghost<Author> {
-    /// The author of what a cluster writes in the name of this producer.
+    /// The author of what the stop of a mirror writes in the name of this producer: it comes after all that the producer wrote so far.
     #[must_use]
-    pub const fn in_the_name_of(self, cluster: Cluster) -> Self {
-        Self(Author { cluster, ..self.0 })
+    pub const fn ended_by_stop_of(self, cluster: Cluster) -> Self {
+        Self(Author { cluster, serial: u8::MAX, ..self.0 })
     }
 }
 

@@ -59,12 +59,23 @@ pub fn reads_committed(log: &Log, aborted: &[AbortedTxn], lso: Offset) -> bool {
         // Its own marker: a later one of its producer, or one that a stop wrote in its producer's name.
         let own = |b: &&Batch| {
             let (marker, data) = (&b.author.0, &batch.author.0);
-            let later = marker.serial > data.serial || marker.cluster != data.cluster;
-            matches!(b.kind, Kind::Marker { .. }) && marker.writer == data.writer && later
+            matches!(b.kind, Kind::Marker { .. }) && marker.writer == data.writer && marker.serial > data.serial
         };
         let fate = log.iter().skip(i + 1).find(own);
         let committed = fate.is_some_and(|b| matches!(b.kind, Kind::Marker { commit: true, .. }));
         is_shown(log, aborted, Offset::end_of(i), batch) == committed
+    })
+}
+
+/// SILENT-8: every COMMIT in a log comes after the data of its transaction, and nothing has ended the transaction before.
+#[must_use]
+pub fn commits_commit(log: &Log) -> bool {
+    log.iter().enumerate().filter(|(_, b)| matches!(b.kind, Kind::Marker { commit: true, .. })).all(|(i, commit)| {
+        // A coordinator may write its marker again.
+        let of_writer = |b: &&Batch| b.author.0.writer == commit.author.0.writer && !is_same_batch(b, commit);
+        let mut before = log.iter().take(i).rev().filter(of_writer);
+        // A transaction has one batch, numbered one below its marker.
+        before.next().is_some_and(|data| data.author.0.serial.saturating_add(1) == commit.author.0.serial)
     })
 }
 
