@@ -58,7 +58,8 @@ impl Controller {
             self.epoch = self.epoch.next();
         }
         if !self.in_sync {
-            return vec![(number, self.lead())];
+            let told = Msg::EpochIs { leader: number, epoch: self.epoch };
+            return vec![(number, self.lead()), (self.other(), told)];
         }
         self.leader = self.other();
         self.in_sync = false;

@@ -165,6 +165,8 @@ axis! {
         Barrier = "barrier",
         /// Truncations, markers and the barrier; alignment, too.
         All = "all",
+        /// Each, and what was mirrored before the first; alignment, too.
+        EveryStep = "every-step",
     }
 }
 
@@ -297,5 +299,15 @@ axis! {
         Kept = "kept",
         /// Their clients are refused for good and give them up.
         Refused = "refused",
+    }
+}
+
+axis! {
+    /// When a leader counts its own epoch among those of its log before it has appended anything under it (EPOCH-7).
+    OwnEpoch, "own-epoch", "when a leader counts its own epoch among those of its log", {
+        /// While the partition is writable: a mirror's log has the epochs of its source.
+        WhileWritable = "while-writable",
+        /// Always.
+        Always = "always",
     }
 }

@@ -28,8 +28,8 @@ pub use fault::Fault;
 
 pub use axes::{
     Alignment, AlignmentScope, AlignmentWaits, Applier, Axis, Barrier, Clears, Divergence, EpochBump, EpochFencing, FetchBound,
-    Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, PidMapping, Propagated, PsmIds, Record, ReloadWhenEmpty, StateFencing,
-    StopAcks, StopResume, StopStep, Timing, UnansweredAtStart,
+    Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, OwnEpoch, PidMapping, Propagated, PsmIds, Record, ReloadWhenEmpty,
+    StateFencing, StopAcks, StopResume, StopStep, Timing, UnansweredAtStart,
 };
 pub use named::{NAMED, NamedDesign};
 
@@ -183,6 +183,8 @@ design! {
     alignment_waits: AlignmentWaits,
     /// What happens to appends that are not yet answered when a partition becomes a mirror.
     unanswered_at_start: UnansweredAtStart,
+    /// When a leader counts its own epoch.
+    own_epoch: OwnEpoch,
     /// A fault, for the kill list.
     fault: Fault,
 }

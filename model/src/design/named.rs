@@ -2,8 +2,8 @@
 
 use super::{
     Alignment, AlignmentScope, AlignmentWaits, AppliedBy, Barrier, Clears, Design, Divergence, EpochBump, EpochFencing, Fault,
-    FetchBound, Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, PidMapping, Propagated, PsmIds, Record, ReloadWhenEmpty,
-    StateFencing, StopAcks, StopOrder, StopResume, Timing, UnansweredAtStart,
+    FetchBound, Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, OwnEpoch, PidMapping, Propagated, PsmIds, Record,
+    ReloadWhenEmpty, StateFencing, StopAcks, StopOrder, StopResume, Timing, UnansweredAtStart,
 };
 
 /// A design with a name.
@@ -43,6 +43,7 @@ const RAW: Design = Design {
     leader_truncation: LeaderTruncation::KeepsFollower,
     alignment_waits: AlignmentWaits::InSync,
     unanswered_at_start: UnansweredAtStart::Kept,
+    own_epoch: OwnEpoch::WhileWritable,
     fault: Fault::None,
     stop_order: StopOrder::AS_IN_THE_TEXTS,
 };
@@ -82,6 +83,8 @@ const SOUND: Design = Design {
     clears: Clears::AllIdsAndDerived,
     alignment: Alignment::Both,
     record: Record::Once,
+    stop_acks: StopAcks::EveryStep,
+    own_epoch: OwnEpoch::Always,
     reload_when_empty: ReloadWhenEmpty::Done,
     leader_truncation: LeaderTruncation::ForgetsFollower,
     alignment_waits: AlignmentWaits::EveryReplica,

@@ -3,7 +3,7 @@
 use super::{Ask, Replica, ReplicaConfig, Role, Waiting};
 use crate::barrier::Place;
 use crate::batch::Batch;
-use crate::design::{Divergence, Fault, FetchBound, Gate};
+use crate::design::{Divergence, Fault, FetchBound, Gate, OwnEpoch};
 use crate::effect::{Effect, Outcome};
 use crate::epochs::end_offset_for;
 use crate::ids::{LeaderEpoch, Offset};
@@ -122,9 +122,11 @@ impl ReplicaConfig {
         outcome
     }
 
-    /// The leader's epoch counts as an epoch of its log from the moment when it leads, except while it copies another cluster's.
+    /// The leader's epoch counts as an epoch of its log from the moment when it leads; by design not while it copies another cluster's
+    /// (EPOCH-7).
     fn own_epoch(&self, replica: &Replica) -> Option<LeaderEpoch> {
-        let counts = replica.mirror.state == MirrorState::Stopped && self.design.fault != Fault::OwnEpochUnknown;
+        let always = self.design.own_epoch == OwnEpoch::Always;
+        let counts = (always || replica.mirror.state == MirrorState::Stopped) && self.design.fault != Fault::OwnEpochUnknown;
         counts.then_some(replica.epoch)
     }
 

@@ -115,11 +115,11 @@ impl ReplicaConfig {
     /// Whether the follower has done what the last step of a sequence wants of the in-sync replicas (STOP-3).
     #[must_use]
     pub(super) fn follower_is_aligned(&self, replica: &Replica) -> bool {
-        let waits = self.design.stop_acks == StopAcks::All && replica.in_sync;
+        let waits = matches!(self.design.stop_acks, StopAcks::All | StopAcks::EveryStep) && replica.in_sync;
         !waits || Self::follower_is_at_end(replica)
     }
 
-    fn follower_is_at_end(replica: &Replica) -> bool {
+    pub(super) fn follower_is_at_end(replica: &Replica) -> bool {
         replica.follower_end == Some(replica.log_end())
     }
 

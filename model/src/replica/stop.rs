@@ -40,7 +40,14 @@ impl ReplicaConfig {
             // A leader that has been deposed never gets the epoch that it asks for.
             return false;
         }
-        if replica.progress == 0 || replica.role != Role::Leader {
+        if replica.role != Role::Leader {
+            return true;
+        }
+        let replicated = !replica.in_sync || Self::follower_is_at_end(replica);
+        if replica.mirror.state == MirrorState::Stopping && self.design.stop_acks == StopAcks::EveryStep && !replicated {
+            return false;
+        }
+        if replica.progress == 0 {
             return true;
         }
         let replicated = !replica.in_sync || replica.high_watermark >= replica.log_end();
@@ -49,8 +56,8 @@ impl ReplicaConfig {
             _ => match (self.design.stop_steps().nth(usize::from(replica.progress) - 1), self.design.stop_acks) {
                 (_, StopAcks::None) => true,
                 (Some(StopStep::WriteBarrier), _) => replicated,
-                (Some(StopStep::AbortOpen), StopAcks::All) => replicated,
-                (Some(StopStep::TruncateToLso), StopAcks::All) => self.follower_is_aligned(replica),
+                (Some(StopStep::AbortOpen), StopAcks::All | StopAcks::EveryStep) => replicated,
+                (Some(StopStep::TruncateToLso), StopAcks::All | StopAcks::EveryStep) => self.follower_is_aligned(replica),
                 _ => true,
             },
         }
