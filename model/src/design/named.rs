@@ -80,8 +80,6 @@ const RAW_BARRIER_ABORT: Design = Design {
 
 /// As close to the latest text as keeps every promise: what each change is for is told in `specs/sound.md`.
 const SOUND: Design = Design {
-    clears: Clears::AllIdsAndDerived,
-    alignment: Alignment::Both,
     record: Record::Once,
     stop_acks: StopAcks::EveryStep,
     own_epoch: OwnEpoch::Always,
