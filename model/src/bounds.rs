@@ -103,20 +103,26 @@ impl Bounds {
     /// The bounds for every push: each topology has its own, as large as the time of all runs together allows.
     #[must_use]
     pub fn ci(topology: &Topology) -> Self {
-        let base = Self { idempotent: 1, transactional: 1, batches: 2, transactions: 1, aborts: 1, crashes: 1, ..Self::NOTHING };
+        let small = Self::SMALL;
         match topology.name {
-            "active-passive" => base,
-            "failback" => Self { batches: 1, aborts: 0, ..base },
-            "chain-4" => Self { transactional: 0, aborts: 0, ..base },
-            _ => Self { batches: 1, crashes: 0, ..base },
+            // Transactions of both kinds of ends, a follower, a crash.
+            "active-passive" => Self { transactional: 1, aborts: 1, crashes: 1, followers: 1, ..small },
+            // Changes of leadership by crash and by election, in every session.
+            "failback" => Self { crashes: 1, followers: 1, elections: 1, ..small },
+            "retarget" => Self { idempotent: 0, transactional: 1, aborts: 1, crashes: 1, ..small },
+            "fan-in" | "chain-4" => Self { batches: 2, crashes: 1, ..small },
+            _ => Self { transactional: 1, aborts: 1, ..small },
         }
     }
 
-    /// Bounds that need minutes or hours.
+    /// Bounds that need minutes or hours: a follower, an election, a crash, a snapshot on the way, a resend and an epoch bump.
     #[must_use]
     pub fn deep(topology: &Topology) -> Self {
-        let ci = Self::ci(topology);
-        Self { plain: 1, transactional: 1, batches: 2, crashes: 1, aborts: 1, ..ci }
+        let all = Self { batches: 2, followers: 1, elections: 1, crashes: 1, rolls: 1, retries: 1, bumps: 1, ..Self::SMALL };
+        match topology.name {
+            "active-passive" => Self { transactional: 1, aborts: 1, restarts: 1, bulk: 1, ..all },
+            _ => all,
+        }
     }
 
     /// Reads `small`, `ci`, `deep`, or a list of these and KEY=N; later parts overrule earlier ones, and `ci` is the start.
