@@ -13,11 +13,27 @@ use super::TargetError;
 const LOG_AXES: [&str; 7] = ["pid-mapping", "psm-ids", "barrier", "clears", "propagated", "timing", "applied-by"];
 
 /// The axes that decide which operations a trace has. A log never sees them; they may be missing.
-const SCRIPT_AXES: [(&str, &[&str]); 3] = [
+const SCRIPT_AXES: [(&str, &[&str]); 16] = [
     ("fetch-bound", &["lso", "hw"]),
     ("open-transactions", &["truncate", "abort", "leave"]),
-    ("alignment", &["none", "own-lso", "lmo", "lme"]),
+    ("alignment", &["none", "own-lso", "lmo", "lme", "both"]),
+    ("alignment-scope", &["direct", "any"]),
+    ("alignment-waits", &["in-sync", "every-replica"]),
+    ("stop-acks", &["none", "barrier", "all"]),
+    ("stop-resume", &["redo", "continue"]),
+    ("record", &["again", "once"]),
+    ("epoch-bump", &["on", "off"]),
+    ("leader-epochs", &["keep", "rewrite"]),
+    ("epoch-fencing", &["on", "off"]),
+    ("divergence", &["none", "followers", "all"]),
+    ("state-fencing", &["on", "off"]),
+    ("leader-truncation", &["keeps-follower", "forgets-follower"]),
+    ("unanswered-at-start", &["kept", "refused"]),
+    ("gate", &["stopped", "stopping"]),
 ];
+
+/// What stock Kafka does with producer state that was empty before a truncation; a log axis that older traces lack.
+const RELOAD_WHEN_EMPTY: &str = "reload-when-empty";
 
 /// The order of stop steps: a list of the step names that the model has, told for information.
 const STOP_ORDER: &str = "stop-order";
@@ -29,7 +45,7 @@ impl<'a> Axes<'a> {
     /// Takes the axes of a trace; an axis that no design has is an error.
     pub(super) fn new(axes: &'a BTreeMap<String, String>) -> Result<Self, TargetError> {
         let known: BTreeSet<&'static str> =
-            LOG_AXES.into_iter().chain(SCRIPT_AXES.iter().map(|(key, _)| *key)).chain([STOP_ORDER]).collect();
+            LOG_AXES.into_iter().chain(SCRIPT_AXES.iter().map(|(key, _)| *key)).chain([STOP_ORDER, RELOAD_WHEN_EMPTY]).collect();
         if let Some(unknown) = axes.keys().find(|key| !known.contains(key.as_str())) {
             return Err(TargetError::UnknownAxis { axis: unknown.clone(), choices: known.into_iter().collect() });
         }
@@ -64,7 +80,17 @@ impl<'a> Axes<'a> {
             applied_on: self.applied_on()?,
         };
         let ids = self.choice("psm-ids", &[("mapped", ProducerIdVisibility::Mapped), ("stock", ProducerIdVisibility::Stock)])?;
-        Ok(LogConfig { barrier, ids, ..LogConfig::default() })
+        let rebuild_empty_state = self.0.contains_key(RELOAD_WHEN_EMPTY)
+            && self.choice(RELOAD_WHEN_EMPTY, &[("skipped", false), ("done", true)])?;
+        Ok(LogConfig { barrier, ids, rebuild_empty_state, ..LogConfig::default() })
+    }
+
+    /// Whether clients may write from the beginning of a stop on.
+    pub(super) fn open_while_stopping(&self) -> Result<bool, TargetError> {
+        if !self.0.contains_key("gate") {
+            return Ok(false);
+        }
+        self.choice("gate", &[("stopped", false), ("stopping", true)])
     }
 
     /// The mirror's part of the design, as far as a log sees it.

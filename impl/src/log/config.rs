@@ -12,6 +12,9 @@ pub struct LogConfig {
     pub barrier: BarrierPolicy,
     /// Which producer ids state is kept for.
     pub ids: ProducerIdVisibility,
+    /// Whether producer state that is empty is built again after a truncation. Kafka leaves it empty, whatever the log holds
+    /// (PSM-10; `UnifiedLog.rebuildProducerState`).
+    pub rebuild_empty_state: bool,
     /// How long a producer is remembered after its last batch, in milliseconds (`producer.id.expiration.ms`).
     pub producer_id_expiration_ms: i64,
     /// Whether a client's transactional batch needs a verified transaction
@@ -56,6 +59,7 @@ impl Default for LogConfig {
         Self {
             barrier: BarrierPolicy::default(),
             ids: ProducerIdVisibility::default(),
+            rebuild_empty_state: false,
             producer_id_expiration_ms: 86_400_000,
             transaction_verification: false,
             max_message_bytes: 1_048_588,

@@ -23,6 +23,8 @@ pub(super) struct Rebuild<'a> {
     /// The clock, in milliseconds: decides which producers of a snapshot have expired.
     pub(super) now: TimestampMs,
     pub(super) after_clean_stop: bool,
+    /// See [`super::LogConfig::rebuild_empty_state`].
+    pub(super) rebuild_empty_state: bool,
 }
 
 impl Rebuild<'_> {
@@ -42,7 +44,7 @@ impl Rebuild<'_> {
                 psm.take_snapshot(storage)?;
             }
         } else {
-            let was_empty = psm.is_empty() && psm.map_end_offset() >= self.last_offset;
+            let was_empty = !self.rebuild_empty_state && psm.is_empty() && psm.map_end_offset() >= self.last_offset;
             psm.truncate_and_reload(storage, self.log_start, self.last_offset, self.now)?;
             if self.last_offset > psm.map_end_offset() && !was_empty {
                 replayed = self.replay_segments(psm, storage, &bases)?;
@@ -116,6 +118,7 @@ impl<S: Storage> PartitionLog<S> {
             last_offset,
             now,
             after_clean_stop,
+            rebuild_empty_state: self.config.rebuild_empty_state,
         };
         rebuild.run(&mut self.psm, &mut self.storage)
     }

@@ -45,6 +45,7 @@ impl<S: Storage> PartitionLog<S> {
             last_offset: segment.base_offset,
             now,
             after_clean_stop: false,
+            rebuild_empty_state: self.config.rebuild_empty_state,
         };
         rebuild.run(&mut psm, &mut self.storage)?;
         let corruption = self.replay_segment(&mut segment, &mut psm, rules)?;
