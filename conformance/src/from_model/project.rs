@@ -87,9 +87,7 @@ fn effect_op(scenario: &Scenario, replica: &str, effect: &Effect) -> Option<Op> 
 fn expect_of(outcome: Outcome, batches: usize) -> Expect {
     let more = i64::try_from(batches.saturating_sub(1)).unwrap_or(i64::MAX);
     match outcome {
-        Outcome::Appended(at) => {
-            Expect::Appended { base_offset: number(at), last_offset: number(at).saturating_add(more) }
-        }
+        Outcome::Appended(at) => Expect::Appended { base_offset: number(at), last_offset: number(at).saturating_add(more) },
         Outcome::Duplicate(at) => Expect::Duplicate { base_offset: number(at), last_offset: number(at) },
         Outcome::Rejected(why) => Expect::Error(why.class().to_owned()),
     }
@@ -156,8 +154,7 @@ pub fn replica_state(scenario: &Scenario, replica: &Replica) -> ReplicaState {
     });
     let end = replica.log_end();
     // A log that is not open has neither high watermark nor last stable offset; the format says what stands in their place.
-    let (high_watermark, stable) =
-        if replica.up { (replica.high_watermark, replica.last_stable_offset()) } else { (end, end) };
+    let (high_watermark, stable) = if replica.up { (replica.high_watermark, replica.last_stable_offset()) } else { (end, end) };
     ReplicaState {
         up: replica.up,
         mirror_state: mirror_state(replica.mirror.state),

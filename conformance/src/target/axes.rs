@@ -80,8 +80,8 @@ impl<'a> Axes<'a> {
             applied_on: self.applied_on()?,
         };
         let ids = self.choice("psm-ids", &[("mapped", ProducerIdVisibility::Mapped), ("stock", ProducerIdVisibility::Stock)])?;
-        let rebuild_empty_state = self.0.contains_key(RELOAD_WHEN_EMPTY)
-            && self.choice(RELOAD_WHEN_EMPTY, &[("skipped", false), ("done", true)])?;
+        let rebuild_empty_state =
+            self.0.contains_key(RELOAD_WHEN_EMPTY) && self.choice(RELOAD_WHEN_EMPTY, &[("skipped", false), ("done", true)])?;
         Ok(LogConfig { barrier, ids, rebuild_empty_state, ..LogConfig::default() })
     }
 

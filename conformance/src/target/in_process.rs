@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use cleanslate_log::log::{AppendError, AppendResult, FetchIsolation, LogConfig, LogError, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::mirror::{MirrorDesign, MirrorError, MirrorMetadata, MirrorPartition, MirrorState as LogMirrorState};
-use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
+use cleanslate_log::psm::{AppendOrigin, TransactionVersion, snapshot_files};
 use cleanslate_log::record::BatchReader;
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
+use serde::Serialize;
 
 use super::axes::Axes;
 use super::codec::{NOW, encode};
@@ -39,6 +40,15 @@ pub struct InProcess {
 struct Replica {
     cluster: String,
     broker: Broker,
+}
+
+/// The files of a replica, by the offsets in their names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Files {
+    /// The base offsets of the segments.
+    pub segments: Vec<i64>,
+    /// The offsets of the producer snapshots.
+    pub snapshots: Vec<i64>,
 }
 
 /// A replica's broker.
@@ -134,6 +144,20 @@ impl Target for InProcess {
 impl InProcess {
     fn replica(&self, name: &str) -> Result<&Replica, TargetError> {
         self.replicas.get(name).ok_or_else(|| TargetError::UnknownReplica(name.to_owned()))
+    }
+
+    /// The base offsets of a replica's segments, and the offsets of its producer snapshots: what a trace does not tell of its files.
+    ///
+    /// # Errors
+    /// [`TargetError`] if there is no such replica, or its storage cannot be read.
+    pub fn files(&self, name: &str) -> Result<Files, TargetError> {
+        let (Broker::Up(partition) | Broker::Down(partition, _)) = &self.replica(name)?.broker;
+        let log = partition.log();
+        let snapshots = snapshot_files(log.storage()).map_err(failed)?;
+        Ok(Files {
+            segments: log.segments().map(|(base, _)| base.get()).collect(),
+            snapshots: snapshots.iter().map(|file| file.offset.get()).collect(),
+        })
     }
 
     fn up(&mut self, name: &str) -> Result<&mut Partition, TargetError> {

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::trace::format::{AbortedTransaction, Batch, Expect, LogEntry, MirrorState, Op, OpenTransaction, ProducerEntry, ReplicaState, Trace};
+use crate::trace::format::{
+    AbortedTransaction, Batch, Expect, LogEntry, MirrorState, Op, OpenTransaction, ProducerEntry, ReplicaState, Trace,
+};
 
 /// An implementation of the replica logs of a trace.
 pub trait Target {
