@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::target::{Observed, ObservedState};
-use crate::trace::format::{MirrorState, Op, ReplicaState, Trace};
+use crate::trace::format::{MirrorState, Op, Origin, ReplicaState, Trace};
 
 /// How a batch came into the partition of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Label {
     pub phase: u32,
     /// The cluster whose leader wrote it.
     pub cluster: String,
+    /// Whether it is the work of a stopping mirror.
+    pub by_stop: bool,
     /// The number of the append that wrote it; a copy keeps it, so that two barriers can be told apart.
     pub serial: u64,
 }
@@ -147,10 +149,17 @@ impl Ledger {
     /// Adds what `op` wrote, given its outcome and the state after it.
     pub fn apply(&mut self, op: &Op, outcome: &Observed, after: &ObservedState) {
         match (op, outcome) {
-            (Op::Append { replica, by, .. }, Observed::Appended { base_offset, .. }) => {
+            (Op::Append { replica, origin, by, .. }, Observed::Appended { base_offset, .. }) => {
                 self.appends = self.appends.saturating_add(1);
                 let cluster = self.cluster(replica).unwrap_or_default().to_owned();
-                let label = Label { by: by.clone(), came: Came::Local, phase: self.phase(replica), cluster, serial: self.appends };
+                let label = Label {
+                    by: by.clone(),
+                    came: Came::Local,
+                    phase: self.phase(replica),
+                    cluster,
+                    by_stop: *origin == Origin::StoppingMirror,
+                    serial: self.appends,
+                };
                 if let Some(own) = self.replicas.get_mut(replica) {
                     own.labels.insert(*base_offset, label);
                 }

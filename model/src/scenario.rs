@@ -20,6 +20,7 @@ use crate::mirror::MirrorState;
 use crate::node::{Chances, Directory, Node, NodeState, Role, Timer};
 use crate::property::{self, PropertySpec, WitnessSpec};
 use crate::replica::{Replica, ReplicaConfig};
+use crate::search::Explorable;
 use crate::topology::Topology;
 use crate::truth::{Anomalies, Writer};
 
@@ -584,6 +585,34 @@ fn producers(topology: &Topology, bounds: &Bounds) -> Vec<ProducerConfig> {
         }
     }
     producers
+}
+
+impl Explorable for Scenario {
+    fn kind(&self, action: &Action) -> &'static str {
+        match action {
+            ActorModelAction::Deliver { msg, .. } => match msg {
+                Msg::InitProducerId => "id",
+                Msg::Produce(_) => "produce",
+                Msg::WriteMarker(_) => "marker",
+                Msg::Fetch(_) => "fetch",
+                Msg::Stop(_) | Msg::Start { .. } => "command",
+                Msg::StepDown => "step-down",
+                _ => "message",
+            },
+            ActorModelAction::Timeout(_, timer) => match timer {
+                Timer::NextStep => "next-step",
+                Timer::EndTransaction { .. } => "end-transaction",
+                Timer::Retry => "retry",
+                Timer::GiveUp => "give-up",
+                Timer::Roll => "roll",
+                Timer::Restart => "restart",
+                Timer::Elect { .. } => "elect",
+            },
+            ActorModelAction::Crash(_) => "crash",
+            ActorModelAction::Recover(_) => "recover",
+            _ => "other",
+        }
+    }
 }
 
 impl Model for Scenario {

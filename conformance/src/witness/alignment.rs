@@ -40,13 +40,17 @@ fn part(own: (&str, &ReplicaState), other: (&str, &ReplicaState), ledger: &Ledge
     ))
 }
 
-/// An alignment cut off data that the source holds at the same offset (LOSS-2).
+/// The alignment of a failback cut off data that the source holds at the same offset (LOSS-2).
 pub(super) fn threw_away(frame: &Frame, states: &States, ledger: &Ledger) -> Option<String> {
     let Op::Truncate { replica, offset } = &frame.op else { return None };
     if frame.before.mirror_state != MirrorState::LogAlignment || ledger.leader(replica) != Some(replica) {
         return None;
     }
     let source = ledger.leader_of_cluster(ledger.source(replica)?)?;
+    // Only a failback promises to keep what the two have in common: the source was a mirror of this cluster.
+    if ledger.source(source) != ledger.cluster(replica) {
+        return None;
+    }
     let held: BTreeMap<i64, _> = labelled(source, states.get(source)?, ledger).map(|(e, l)| (e.offset, (e, l))).collect();
     let cut = frame.before.log.iter().filter(|e| e.offset >= *offset && e.batch.control.is_none());
     let mut lost = cut.filter(|e| {

@@ -25,7 +25,7 @@ use contributors::Contributors;
 use loss::Answers;
 
 /// The properties that can be judged on concrete states.
-pub const PROPERTIES: [&str; 20] = [
+pub const PROPERTIES: [&str; 21] = [
     "psm-entry-single-producer",
     "log-pid-single-producer",
     "writable-psm-empty",
@@ -38,6 +38,7 @@ pub const PROPERTIES: [&str; 20] = [
     "false-rejection",
     "batch-twice",
     "reads-committed",
+    "commit-commits",
     "state-is-that-of-log",
     "equal-logs-equal-state",
     "stop-completes",
@@ -45,7 +46,7 @@ pub const PROPERTIES: [&str; 20] = [
     "mirror-matches-source",
     "follower-matches-leader",
     "acknowledged-is-kept",
-    "alignment-throws-away-own",
+    "failback-throws-away-own",
 ];
 
 /// The answer of a witness.
@@ -139,6 +140,7 @@ impl Witness {
             "false-rejection" => self.refusals.first().cloned(),
             "batch-twice" => self.first_replica(|name, state| reads::twice(name, state, ledger)),
             "reads-committed" => reads::wrong(&self.states, ledger),
+            "commit-commits" => self.first_leader(ledger, reads::hollow_commit),
             "state-is-that-of-log" => self.first_replica(|name, state| convergence::state_of_log(name, state, ledger)),
             "equal-logs-equal-state" => convergence::two_states(&self.states),
             "stop-completes" => ends::under_way(&self.states, ledger),
@@ -146,7 +148,7 @@ impl Witness {
             "mirror-matches-source" => alignment::mirror(&self.states, ledger),
             "follower-matches-leader" => alignment::follower(&self.states, ledger),
             "acknowledged-is-kept" => self.answers.lost(&self.states, ledger),
-            "alignment-throws-away-own" => self.thrown_away.first().cloned(),
+            "failback-throws-away-own" => self.thrown_away.first().cloned(),
             _ => return Judgement::NotJudged,
         };
         seen.map_or(Judgement::NotSeen, Judgement::Seen)

@@ -40,11 +40,12 @@ pub(super) fn wrong(states: &BTreeMap<String, ReplicaState>, ledger: &Ledger) ->
         let mut data = stable(state).filter(|e| e.batch.transactional && e.batch.control.is_none());
         data.find_map(|entry| {
             let by = entry.by.as_ref()?;
-            let end = state.log.iter().find(|e| {
-                let marker = matches!(e.batch.control, Some(Control::Commit { .. } | Control::Abort { .. }));
-                e.offset > entry.offset && marker && e.by.as_ref() == Some(by)
+            // Its own marker has a higher epoch (transaction version 2), unless a stop has written it.
+            let end = labelled(name, state, ledger).find(|(e, label)| {
+                let own = label.by_stop || e.batch.producer_epoch > entry.batch.producer_epoch;
+                e.offset > entry.offset && is_marker(e) && e.by.as_ref() == Some(by) && own
             });
-            let committed = end.is_some_and(|e| matches!(e.batch.control, Some(Control::Commit { .. })));
+            let committed = end.is_some_and(|(e, _)| matches!(e.batch.control, Some(Control::Commit { .. })));
             let at = entry.offset;
             match (committed, dropped.contains(&at)) {
                 (true, true) => Some(format!("consumers of {name} do not get the committed batch of {by} at offset {at}")),
@@ -54,6 +55,23 @@ pub(super) fn wrong(states: &BTreeMap<String, ReplicaState>, ledger: &Ledger) ->
                 _ => None,
             }
         })
+    })
+}
+
+fn is_marker(entry: &LogEntry) -> bool {
+    matches!(entry.batch.control, Some(Control::Commit { .. } | Control::Abort { .. }))
+}
+
+/// A COMMIT in a leader's log whose transaction is not in front of it, or was ended before (SILENT-8).
+pub(super) fn hollow_commit(name: &str, state: &ReplicaState) -> Option<String> {
+    state.log.iter().enumerate().find_map(|(i, commit)| {
+        let by = commit.by.as_ref().filter(|_| matches!(commit.batch.control, Some(Control::Commit { .. })))?;
+        // A coordinator may write its marker again.
+        let again = |e: &LogEntry| e.batch == commit.batch;
+        let mut before = state.log.iter().take(i).rev().filter(|e| e.by.as_ref() == Some(by) && !again(e));
+        let own = before.next().is_some_and(|e| !is_marker(e) && e.batch.producer_epoch < commit.batch.producer_epoch);
+        let at = commit.offset;
+        (!own).then(|| format!("{name} holds {by}'s COMMIT at offset {at}, but not its transaction right before it"))
     })
 }
 
