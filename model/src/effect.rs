@@ -42,7 +42,7 @@ pub enum Effect {
         /// The result.
         outcome: Outcome,
     },
-    /// The high watermark rose.
+    /// The high watermark was set.
     HighWatermark(Offset),
     /// The log was cut.
     Truncate {

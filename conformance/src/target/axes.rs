@@ -13,13 +13,13 @@ use super::TargetError;
 const LOG_AXES: [&str; 7] = ["pid-mapping", "psm-ids", "barrier", "clears", "propagated", "timing", "applied-by"];
 
 /// The axes that decide which operations a trace has. A log never sees them; they may be missing.
-const SCRIPT_AXES: [(&str, &[&str]); 16] = [
+const SCRIPT_AXES: [(&str, &[&str]); 18] = [
     ("fetch-bound", &["lso", "hw"]),
     ("open-transactions", &["truncate", "abort", "leave"]),
     ("alignment", &["none", "own-lso", "lmo", "lme", "both"]),
     ("alignment-scope", &["direct", "any"]),
     ("alignment-waits", &["in-sync", "every-replica"]),
-    ("stop-acks", &["none", "barrier", "all"]),
+    ("stop-acks", &["none", "barrier", "all", "every-step"]),
     ("stop-resume", &["redo", "continue"]),
     ("record", &["again", "once"]),
     ("epoch-bump", &["on", "off"]),
@@ -30,6 +30,25 @@ const SCRIPT_AXES: [(&str, &[&str]); 16] = [
     ("leader-truncation", &["keeps-follower", "forgets-follower"]),
     ("unanswered-at-start", &["kept", "refused"]),
     ("gate", &["stopped", "stopping"]),
+    ("own-epoch", &["while-writable", "always"]),
+    ("fault", SCRIPT_FAULTS),
+];
+
+/// The faults of the kill list that decide which operations a trace has; those in the rules of the log itself it does not have.
+const SCRIPT_FAULTS: &[&str] = &[
+    "high-watermark-alone",
+    "in-sync-too-early",
+    "acknowledged-too-early",
+    "election-keeps-epoch",
+    "epoch-raised-alone",
+    "stop-forgotten",
+    "stop-taken-for-done",
+    "aborts-only-one",
+    "records-nothing",
+    "mirror-reads-to-end",
+    "deposed-is-believed",
+    "own-epoch-unknown",
+    "cuts-to-leaders-end",
 ];
 
 /// What stock Kafka does with producer state that was empty before a truncation; a log axis that older traces lack.

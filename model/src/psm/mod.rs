@@ -96,12 +96,12 @@ impl Psm {
         &self.unreplicated
     }
 
-    /// The last stable offset below this high watermark (LOG-3).
+    /// The first offset that is not both decided and replicated (LOG-3; Kafka: `ProducerStateManager.firstUnstableOffset`).
     #[must_use]
-    pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
+    pub fn first_unstable(&self) -> Option<Offset> {
         let open = self.ongoing.first().map(|t| t.first_offset);
         let unreplicated = self.unreplicated.first().map(|t| t.first_offset);
-        open.into_iter().chain(unreplicated).fold(high_watermark, Offset::min)
+        open.into_iter().chain(unreplicated).min()
     }
 
     /// The high watermark has risen: what lies below is replicated (Kafka: `ProducerStateManager.onHighWatermarkUpdated`).
@@ -155,9 +155,8 @@ impl Psm {
         self.entries.retain(|e| !which(e));
     }
 
-    /// Ends all open transactions and forgets those that were ended.
+    /// Ends all open transactions. Those that were ended stay until their ends are replicated: the marker may yet be lost.
     pub(crate) fn forget_transactions(&mut self) {
         self.ongoing.clear();
-        self.unreplicated.clear();
     }
 }

@@ -102,9 +102,10 @@ impl ReplicaConfig {
             FetchResponse::Batches { offset, batches, high_watermark } if offset == replica.log_end() => {
                 self.copy_from_leader(replica, offset, &batches);
                 let known = high_watermark.min(replica.log_end());
-                if known > replica.high_watermark {
-                    replica.high_watermark = known;
-                    replica.psm.on_high_watermark(known);
+                // It is set with every answer, also to a lower one (Kafka: `UnifiedLog.maybeUpdateHighWatermark`).
+                let before = (replica.high_watermark, replica.first_unstable, replica.psm.unreplicated().len());
+                replica.set_high_watermark(known);
+                if before != (known, replica.first_unstable, replica.psm.unreplicated().len()) {
                     replica.journal.push(Effect::HighWatermark(known));
                 }
             }

@@ -46,8 +46,7 @@ impl ReplicaConfig {
         let alone = self.design.fault == Fault::HighWatermarkAlone;
         let replicated = if replica.in_sync && !alone { replica.follower_end.unwrap_or_default().min(end) } else { end };
         if replicated > replica.high_watermark {
-            replica.high_watermark = replicated;
-            replica.psm.on_high_watermark(replicated);
+            replica.set_high_watermark(replicated);
             replica.journal.push(Effect::HighWatermark(replicated));
         }
         let reached = replica.high_watermark;

@@ -72,6 +72,8 @@ pub struct Replica {
     pub epoch: LeaderEpoch,
     /// The high watermark.
     pub high_watermark: Offset,
+    /// The first offset that was not both decided and replicated when the log last asked its producer state (LOG-3).
+    pub first_unstable: Option<Offset>,
     /// A leader's: whether the follower is in sync.
     pub in_sync: bool,
     /// A leader's: the log end offset that the follower last asked for.
@@ -158,6 +160,7 @@ impl ReplicaConfig {
             role: Role::None,
             epoch: LeaderEpoch::default(),
             high_watermark: Offset(0),
+            first_unstable: None,
             in_sync: false,
             follower_end: None,
             wanted_epoch: LeaderEpoch::default(),
@@ -182,6 +185,7 @@ impl ReplicaConfig {
         let mut replica = Replica { up: true, journal: vec![Effect::Recover { clean: false }], ..self.blank(durable) };
         let recovered = recover(&durable.log, &durable.segments, &durable.snapshots, &durable.aborted, &self.barriers(&replica));
         replica.psm = recovered.psm;
+        replica.look_for_unstable();
         if recovered.snapshots != durable.snapshots || recovered.aborted != durable.aborted {
             let durable = replica.durable_mut();
             durable.snapshots = recovered.snapshots;
@@ -200,6 +204,7 @@ impl ReplicaConfig {
         let (psm, _) = psm::load_newest(&mut durable.snapshots, &durable.log, end);
         let journal = vec![Effect::Crash, Effect::Recover { clean: true }];
         *replica = Replica { psm, up: true, journal, ..self.blank(&Arc::new(durable)) };
+        replica.look_for_unstable();
     }
 
     /// A new segment begins: a snapshot is taken at its base (LOG-4). None if the active segment is empty.
@@ -213,6 +218,7 @@ impl ReplicaConfig {
         let durable = Arc::make_mut(durable);
         durable.segments.push(end);
         psm::take(psm, &mut durable.snapshots, end, self.design.fault);
+        replica.follow_log_end();
         replica.journal.push(Effect::Roll(end));
         Some(())
     }
@@ -242,8 +248,8 @@ impl ReplicaConfig {
             }
         }
         let aborted = pending.apply(&mut psm);
-        psm.on_high_watermark(replica.high_watermark);
         replica.psm = psm;
+        replica.look_for_unstable();
         replica.durable_mut().log.extend_from_slice(batches);
         if !aborted.is_empty() && self.design.fault != Fault::AbortsNotIndexed {
             replica.durable_mut().aborted.extend(aborted);
@@ -253,8 +259,11 @@ impl ReplicaConfig {
     }
 
     fn truncate_to(&self, replica: &mut Replica, to: Offset, why: TruncateWhy) {
+        if to >= replica.log_end() {
+            // There is nothing to cut, so nothing is built again.
+            return;
+        }
         let barriers = self.barriers(replica);
-        replica.high_watermark = replica.high_watermark.min(to);
         let Replica { durable, psm, .. } = replica;
         let durable = Arc::make_mut(durable);
         durable.log.truncate(to.index());
@@ -263,6 +272,7 @@ impl ReplicaConfig {
             durable.aborted.retain(|t| t.last_offset < to);
         }
         truncate(psm, &mut durable.snapshots, &durable.log, &durable.segments, &barriers);
+        replica.follow_log_end();
         replica.journal.push(Effect::Truncate { to, why });
         if self.design.leader_truncation == LeaderTruncation::ForgetsFollower {
             replica.follower_end = None;
@@ -291,6 +301,26 @@ impl Replica {
         Arc::make_mut(&mut self.durable)
     }
 
+    /// The high watermark becomes this, and what lies below is replicated (Kafka: `UnifiedLog.updateHighWatermark`).
+    pub(crate) fn set_high_watermark(&mut self, to: Offset) {
+        self.high_watermark = to;
+        self.psm.on_high_watermark(to);
+        self.look_for_unstable();
+    }
+
+    /// After a change that left the log shorter, or its last segment empty: only a high watermark at the end is set anew, and only then
+    /// does the log ask its producer state what is unstable now (Kafka: `UnifiedLog.truncateTo`, `roll`).
+    fn follow_log_end(&mut self) {
+        if self.high_watermark >= self.log_end() {
+            self.set_high_watermark(self.log_end());
+        }
+    }
+
+    /// The log asks its producer state (Kafka: `UnifiedLog.maybeIncrementFirstUnstableOffset`).
+    fn look_for_unstable(&mut self) {
+        self.first_unstable = self.psm.first_unstable();
+    }
+
     /// The log end offset.
     #[must_use]
     pub fn log_end(&self) -> Offset {
@@ -300,7 +330,7 @@ impl Replica {
     /// The last stable offset.
     #[must_use]
     pub fn last_stable_offset(&self) -> Offset {
-        self.psm.last_stable_offset(self.high_watermark)
+        self.first_unstable.map_or(self.high_watermark, |offset| offset.min(self.high_watermark))
     }
 
     /// Whether this replica leads and clients may write to it.

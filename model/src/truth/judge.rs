@@ -32,7 +32,7 @@ pub fn foreign_marker(log: &Log, first_offset: Offset, marker: &Batch) -> bool {
 /// SILENT-6: no batch lies twice in a log.
 #[must_use]
 pub fn no_batch_twice(log: &Log) -> bool {
-    let written = |b: &Batch| matches!(b.kind, Kind::Data { .. });
+    let written = |b: &Batch| matches!(b.kind, Kind::Data { .. }) && b.producer_id != ProducerId::NONE;
     let again = |(i, b): (usize, &Batch)| log.iter().take(i).any(|other| is_same_batch(other, b));
     !log.iter().enumerate().filter(|(_, b)| written(b)).any(again)
 }
