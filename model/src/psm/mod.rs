@@ -6,7 +6,7 @@ mod replay;
 
 pub use append::{Finding, Origin, Pending, Rejection};
 pub use entry::{Cached, Entry, WINDOW, Window};
-pub use replay::{Recovered, Snapshot, Snapshots, load_newest, meaning, recover, take, truncate};
+pub use replay::{Recovered, Snapshot, Snapshots, load_at_start, meaning, recover, take, truncate};
 
 use crate::batch::Batch;
 use crate::design::PsmIds;

@@ -51,9 +51,18 @@ fn load(snapshot: &Snapshot, log: &Log) -> Psm {
 }
 
 /// The state of the newest snapshot at or below `end`, with its offset; those above are deleted.
-pub fn load_newest(snapshots: &mut Snapshots, log: &Log, end: Offset) -> (Psm, Offset) {
+fn load_newest(snapshots: &mut Snapshots, log: &Log, end: Offset) -> (Psm, Offset) {
     snapshots.retain(|s| s.offset <= end);
     snapshots.last().map_or((Psm::default(), Offset(0)), |s| (load(s, log), s.offset))
+}
+
+/// The state of the newest snapshot when a log starts. Of the other snapshots only those at the bases of segments are left
+/// (Kafka: `ProducerStateManager.removeStraySnapshots`).
+pub fn load_at_start(snapshots: &mut Snapshots, log: &Log, segments: &[Offset]) -> Psm {
+    let base = segments.last().copied().unwrap_or_default();
+    let newest = snapshots.last().map(|s| s.offset).filter(|offset| *offset > base);
+    snapshots.retain(|s| segments.contains(&s.offset) || Some(s.offset) == newest);
+    load_newest(snapshots, log, log_end(log)).0
 }
 
 /// Replays the batches from `from` to `to`, each segment as one call, with a snapshot at the base of each (PSM-10).
@@ -108,7 +117,7 @@ pub fn recover(log: &Log, segments: &[Offset], snapshots: &Snapshots, aborted: &
         aborted.extend(pending.apply(&mut psm));
     }
     take(&psm, &mut snapshots, end, barriers.fault());
-    let (psm, _) = load_newest(&mut snapshots, log, end);
+    let psm = load_at_start(&mut snapshots, log, segments);
     Recovered { psm, snapshots, aborted }
 }
 

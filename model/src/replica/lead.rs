@@ -26,6 +26,10 @@ impl ReplicaConfig {
         replica.align_to = None;
         replica.journal.push(Effect::Lead(epoch));
         let mut asks = self.advance_high_watermark(replica);
+        replica.mirror.stint = mirror.stint.in_log_until(replica.log_end());
+        if replica.mirror != mirror {
+            asks.push(Ask::StoreMirror);
+        }
         asks.extend(self.resume(replica));
         asks
     }

@@ -201,7 +201,7 @@ impl ReplicaConfig {
         if self.design.fault != Fault::RestartWithoutSnapshot {
             psm::take(&replica.psm, &mut durable.snapshots, end, self.design.fault);
         }
-        let (psm, _) = psm::load_newest(&mut durable.snapshots, &durable.log, end);
+        let psm = psm::load_at_start(&mut durable.snapshots, &durable.log, &durable.segments);
         let journal = vec![Effect::Crash, Effect::Recover { clean: true }];
         *replica = Replica { psm, up: true, journal, ..self.blank(&Arc::new(durable)) };
         replica.look_for_unstable();

@@ -28,6 +28,14 @@ pub struct Contributors {
     oldest: Offset,
 }
 
+impl Ghost<Stint> {
+    /// What is local in a log that ends before the stint began: whoever leads with less than was written once, goes on from its own end.
+    #[must_use]
+    pub fn in_log_until(self, end: Offset) -> Self {
+        Self(self.0.map(|since| since.min(end)))
+    }
+}
+
 impl Ghost<Author> {
     /// The author of what the stop of a mirror writes in the name of this producer: it comes after all that the producer wrote so far.
     #[must_use]
