@@ -157,7 +157,8 @@ impl Ledger {
                     came: Came::Local,
                     phase: self.phase(replica),
                     cluster,
-                    by_stop: *origin == Origin::StoppingMirror,
+                    // The older way to tell, of traces that do not name a stop as the origin.
+                    by_stop: *origin == Origin::StoppingMirror || after.mirror_state == MirrorState::Stopping,
                     serial: self.appends,
                 };
                 if let Some(own) = self.replicas.get_mut(replica) {

@@ -78,5 +78,5 @@ fn no_rule_opens_a_ghost() {
             }
         }
     }
-    assert_eq!(readers, BTreeSet::from(["property.rs".to_owned(), "story.rs".to_owned()]));
+    assert_eq!(readers, BTreeSet::from(["story.rs".to_owned(), "witness.rs".to_owned()]));
 }
