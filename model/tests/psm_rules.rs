@@ -77,7 +77,13 @@ impl Bench {
     }
 
     fn run(&mut self, op: &str) {
-        if let Some(text) = op.strip_prefix('r') {
+        if op == "roll" {
+            self.config.roll(&mut self.replica).unwrap();
+        } else if op == "restart" {
+            let mirror = self.replica.mirror;
+            self.config.restart(&mut self.replica);
+            self.config.lead(&mut self.replica, LeaderEpoch(1), false, mirror);
+        } else if let Some(text) = op.strip_prefix('r') {
             let (batch, offset) = (self.batch(text), self.replica.log_end());
             self.fetched(FetchResponse::Batches { offset, batches: vec![batch], high_watermark: offset });
         } else if op == "crash" {
@@ -86,12 +92,6 @@ impl Bench {
             self.config.lead(&mut self.replica, LeaderEpoch(1), false, mirror);
         } else if let Some(target) = op.strip_prefix("cut") {
             self.fetched(FetchResponse::OutOfRange(Offset(target.parse().unwrap())));
-        } else if op == "roll" {
-            self.config.roll(&mut self.replica).unwrap();
-        } else if op == "restart" {
-            let mirror = self.replica.mirror;
-            self.config.restart(&mut self.replica);
-            self.config.lead(&mut self.replica, LeaderEpoch(1), false, mirror);
         } else {
             self.become_leader(MirrorState::Stopped);
             let (who, text) = op.split_at(1);
