@@ -96,14 +96,24 @@ pub fn action_line(scenario: &Scenario, action: &Action) -> String {
 /// A whole step in one line: the action, and what came of it.
 #[must_use]
 pub fn step_line(scenario: &Scenario, before: &State, steps: &[MicroStep], after: &State) -> String {
-    let _ = (before, after);
+    let _ = after;
     let mut clauses = Vec::new();
     for step in steps {
         if step.effects.is_empty() {
             clauses.extend(quiet_clause(scenario, &step.action, clauses.is_empty()));
         }
         for effect in &step.effects {
-            clauses.extend(effect_clause(scenario, step.actor, effect));
+            clauses.extend(match effect {
+                Effect::Suspect { anomaly, .. } => suspect_clause(scenario, before, step.actor, effect, *anomaly),
+                Effect::Append { batch, outcome: Outcome::Duplicate(at), .. } if !is_suspect(step) => {
+                    let (who, here) = (author(scenario, batch), actor_name(scenario, Id::from(step.actor)));
+                    Some(format!(
+                        "{who} sends {} to {here} again, which knows it from offset {at} and acknowledges it",
+                        self::batch(batch)
+                    ))
+                }
+                _ => effect_clause(scenario, step.actor, effect),
+            });
         }
     }
     if clauses.is_empty() {
@@ -113,6 +123,17 @@ pub fn step_line(scenario: &Scenario, before: &State, steps: &[MicroStep], after
     // Names of producers keep their small letters.
     let line = line.strip_prefix("the ").map_or_else(|| line.clone(), |rest| format!("The {rest}"));
     format!("{line}.")
+}
+
+fn is_suspect(step: &MicroStep) -> bool {
+    step.effects.iter().any(|e| matches!(e, Effect::Suspect { .. }))
+}
+
+/// A batch that was taken for a resend is lost if it was none.
+fn suspect_clause(scenario: &Scenario, before: &State, actor: usize, effect: &Effect, anomaly: Anomaly) -> Option<String> {
+    let here = scenario.directory.broker(actor)?;
+    let lost = anomaly == Anomaly::FalseDuplicate && scenario.anomaly(before, effect, here).is_some();
+    lost.then(|| "the record is lost".to_owned())
 }
 
 /// What to say of an action that touched no log.
