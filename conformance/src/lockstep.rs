@@ -5,12 +5,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use cleanslate_model::ids::Offset;
 use cleanslate_model::scenario::{Scenario, State};
 use stateright::Model as _;
 
 use crate::from_model::{header, step_of};
-use crate::replay::first_difference;
-use crate::target::in_process::InProcess;
+use crate::replay::{first_difference, state_difference};
+use crate::target::in_process::{Files, InProcess};
 use crate::target::{Target as _, TargetError};
 use crate::trace::format::{Expect, Op, Step};
 
@@ -65,6 +66,7 @@ pub fn lockstep(scenario: &Scenario, design: &str) -> Result<Coverage, Box<Parti
             coverage.edges_reachable += 1;
             let mut target = target.clone();
             take(&mut target, &step, depth)?;
+            compare_files(scenario, &next, &target, &step, depth)?;
             coverage.edges_covered += 1;
             if seen.insert(fingerprint(&next)) {
                 open.push_back((next, target, depth + 1));
@@ -107,8 +109,34 @@ fn take(target: &mut InProcess, step: &Step, depth: u32) -> Result<(), Box<Parti
         let observed = target.observe(replica).map_err(|e| failed(replica, &e))?;
         // A log does not know its real producers: they are put in from the model, so that all else is compared.
         let authors = expected.log.iter().map(|e| (e.offset, e.by.clone())).collect();
-        if let Some(d) = first_difference(expected, &observed.labelled(&authors)) {
+        if let Some(d) = state_difference(expected, &observed.labelled(&authors)) {
             return Err(parting(depth, &step.say, &format!("{replica}.{}", d.field), &d.expected, &d.actual));
+        }
+    }
+    Ok(())
+}
+
+/// Segments and producer snapshots, which decide how a later start builds its state.
+fn compare_files(scenario: &Scenario, next: &State, target: &InProcess, step: &Step, depth: u32) -> Result<(), Box<Parting>> {
+    for (broker, replica) in scenario.replicas(next) {
+        let name = broker.to_string();
+        if !step.state.contains_key(&name) {
+            continue;
+        }
+        let number = |offset: Offset| i64::from(offset.0);
+        let expected = Files {
+            segments: std::iter::once(0).chain(replica.durable.segments.iter().copied().map(number)).collect(),
+            snapshots: replica.durable.snapshots.iter().map(|s| number(s.offset)).collect(),
+        };
+        let actual = target.files(&name).map_err(|e| parting(depth, &step.say, &name, "its files", &e.to_string()))?;
+        if let Some(d) = first_difference(&expected, &actual) {
+            return Err(parting(
+                depth,
+                &step.say,
+                &format!("{name}.{}", d.field),
+                &format!("{expected:?}"),
+                &format!("{actual:?}"),
+            ));
         }
     }
     Ok(())

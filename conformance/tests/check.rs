@@ -4,6 +4,9 @@
 
 use std::process::{Command, Output};
 
+use cleanslate_model::design::NAMED;
+use cleanslate_model::property::Group;
+use cleanslate_model::topology::TOPOLOGIES;
 use serde_json::Value;
 
 fn run(dir: &tempfile::TempDir, args: &[&str]) -> Output {
@@ -33,7 +36,7 @@ fn the_whole_table_at_small_bounds_is_as_expected() {
         assert!(validator.is_valid(line), "{line}");
     }
     let (summary, verdicts) = lines.split_last().unwrap();
-    assert_eq!(verdicts.len(), 6 * 5 * 3);
+    assert_eq!(verdicts.len(), NAMED.len() * TOPOLOGIES.len() * Group::ALL.len());
     assert_eq!(summary["kind"], "summary");
     assert_eq!(summary["unexpected"], 0);
     assert_eq!(summary["inconclusive"], 0);
@@ -119,7 +122,7 @@ fn unknown_names_are_errors_of_one_line_that_name_the_choices() {
         (vec!["--topology", "ring"], "unknown topology 'ring'; topologies are active-passive, failback, chain,"),
         (
             vec!["--property", "beauty"],
-            "unknown property 'beauty'; groups are uniqueness, clean-slate, silent-corruption; properties are",
+            "unknown property 'beauty'; groups are uniqueness, clean-slate, silent-corruption, convergence, liveness, alignment, loss; properties are",
         ),
         (vec!["--property", "uniqueness@Z"], "unknown property 'uniqueness@Z'"),
         (vec!["--topology", "chain", "--property", "uniqueness@D"], "topology 'chain' has no cluster D"),

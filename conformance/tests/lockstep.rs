@@ -63,9 +63,44 @@ fn with_one_choice_changed() {
         "raw-barrier+applied-by=leader/reload/segment-recovery",
         "raw-barrier+open-transactions=leave+fetch-bound=hw",
         "raw-barrier+alignment=own-lso",
-        "raw-barrier+stop-order=record-lmo/write-barrier/truncate/writable",
+        "raw-barrier+reload-when-empty=done",
+        "raw-barrier-abort+gate=stopping",
+        "raw-barrier-abort+stop-order=truncate/record/bump/writable/abort/write-barrier",
+        "raw-barrier+stop-order=record/bump/abort/write-barrier/truncate/writable",
     ] {
         check(variant, "chain", "small,idempotent=0,transactional=1");
         check(variant, "failback", "small,crashes=1");
+    }
+}
+
+/// A mirror with a follower: copies, elections, resignations, restarts of either broker.
+#[test]
+fn with_a_follower() {
+    for named in NAMED {
+        check(named.name, "active-passive", "small,followers=1,elections=1");
+        check(named.name, "active-passive", "small,followers=1,crashes=1");
+        check(named.name, "active-passive", "small,followers=2,unclean=1");
+        check(named.name, "active-passive", "small,idempotent=0,transactional=1,followers=1,elections=1");
+    }
+    check("raw-barrier-abort", "active-passive", "small,batches=2,followers=1,elections=1,rolls=1");
+    check("raw-barrier-abort+state-fencing=off", "active-passive", "small,followers=1,elections=1");
+    check("raw-barrier", "chain", "small,followers=1,elections=1");
+}
+
+#[test]
+fn with_segments_and_restarts() {
+    for named in NAMED {
+        check(named.name, "active-passive", "small,batches=2,rolls=1,restarts=1,crashes=1");
+        check(named.name, "active-passive", "small,idempotent=0,transactional=1,aborts=1,rolls=1,restarts=1");
+    }
+}
+
+#[test]
+fn with_resends_and_several_batches_in_one_append() {
+    for named in NAMED {
+        check(named.name, "active-passive", "small,batches=2,retries=1,bumps=1");
+        check(named.name, "active-passive", "small,batches=2,bulk=1,crashes=1");
+        check(named.name, "fan-in", "small,bulk=1,idempotent=0,transactional=1");
+        check(named.name, "retarget", "small,retries=1");
     }
 }

@@ -10,7 +10,7 @@
 //!   design some can be left out.
 
 use crate::batch::{Batch, Kind};
-use crate::design::{AppliedBy, Applier, Clears, Design, Propagated, PsmIds, Timing};
+use crate::design::{AppliedBy, Applier, Clears, Design, Fault, Propagated, PsmIds, ReloadWhenEmpty, Timing};
 use crate::ids::{Cluster, Offset, ProducerId};
 use crate::psm::{Finding, Origin, Pending, Psm, Rejection};
 
@@ -36,6 +36,8 @@ pub struct Barriers {
     timing: Timing,
     applied_by: AppliedBy,
     ids: PsmIds,
+    reload_when_empty: ReloadWhenEmpty,
+    fault: Fault,
     /// The cluster that this log mirrors or last mirrored. On replay the bytes do not tell how a barrier came here; its source
     /// cluster does: the log's own barriers name the cluster that the log mirrored.
     source: Option<Cluster>,
@@ -51,8 +53,33 @@ impl Barriers {
             timing: design.timing,
             applied_by: design.applied_by,
             ids: design.psm_ids,
+            reload_when_empty: design.reload_when_empty,
+            fault: design.fault,
             source,
         }
+    }
+
+    /// The rules as the design means them, with no place left out, nothing too early, and replay like append: what every replica's state is
+    /// held against.
+    #[must_use]
+    pub const fn ideal(design: &Design, source: Option<Cluster>) -> Self {
+        let propagated = match design.propagated {
+            Propagated::Inert => Propagated::Inert,
+            Propagated::Append | Propagated::AppendAndReplay => Propagated::AppendAndReplay,
+        };
+        Self { propagated, timing: Timing::Position, applied_by: AppliedBy::ALL, fault: Fault::None, ..Self::new(design, source) }
+    }
+
+    /// The fault that the design has, if any.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        self.fault
+    }
+
+    /// Whether producer state that was empty before a truncation is built again from what is left (PSM-10).
+    #[must_use]
+    pub fn rebuilds_empty_state(&self) -> bool {
+        self.reload_when_empty == ReloadWhenEmpty::Done
     }
 
     /// One batch meets the ProducerStateManager within an append call or a replay.
@@ -75,7 +102,7 @@ impl Barriers {
                 }
                 Ok(Finding::default())
             }
-            _ if self.ids.sees(batch.producer_id) => pending.analyse(psm, batch, offset, origin),
+            _ if self.ids.sees(batch.producer_id) => pending.analyse(psm, batch, offset, origin, self.fault),
             _ => Ok(Finding::default()),
         }
     }
@@ -99,15 +126,15 @@ impl Barriers {
     fn clear(&self, psm: &mut Psm, pending: &mut Pending) {
         if self.timing == Timing::Position {
             // At its position: what lies before the barrier in this call takes effect first.
-            std::mem::take(pending).apply(psm);
+            pending.take_effect(psm);
         }
         match self.clears {
             Clears::NegativeIds => psm.remove_entries(|e| e.id < ProducerId(0)),
             Clears::AllIds => psm.remove_entries(|_| true),
             Clears::AllIdsAndDerived => {
                 psm.remove_entries(|_| true);
-                psm.forget_ongoing();
-                *pending = Pending::default();
+                psm.forget_transactions();
+                pending.forget_infos();
             }
         }
     }

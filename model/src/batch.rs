@@ -1,6 +1,6 @@
 //! Batches and logs as the model sees them: one record a batch, so that offsets are indexes.
 
-use crate::ids::{Cluster, CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
+use crate::ids::{Cluster, CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
 use crate::truth::{Author, Ghost};
 
 /// What a batch is.
@@ -36,6 +36,8 @@ pub struct Batch {
     pub sequence: Sequence,
     /// What it is.
     pub kind: Kind,
+    /// The epoch of the leader that appended it, assigned with its offset; 0 as sent.
+    pub leader_epoch: LeaderEpoch,
     /// Who really wrote it. No rule of the protocol can read this.
     pub author: Ghost<Author>,
 }
@@ -49,6 +51,22 @@ impl Batch {
             producer_epoch: ProducerEpoch(-1),
             sequence: Sequence(-1),
             kind: Kind::Barrier { source },
+            leader_epoch: LeaderEpoch::default(),
+            author,
+        }
+    }
+
+    /// The ABORT marker with which a stop ends a transaction that its mirror can no longer follow. Its author is the producer whose
+    /// transaction it is.
+    #[must_use]
+    pub fn abort(id: ProducerId, epoch: ProducerEpoch, known: CoordinatorEpoch, author: Ghost<Author>) -> Self {
+        Self {
+            producer_id: id,
+            producer_epoch: epoch,
+            sequence: Sequence(-1),
+            // A producer that never had a marker has no coordinator epoch; the marker then carries 0.
+            kind: Kind::Marker { commit: false, coordinator_epoch: known.max(CoordinatorEpoch(0)) },
+            leader_epoch: LeaderEpoch::default(),
             author,
         }
     }

@@ -4,38 +4,52 @@ use std::collections::BTreeMap;
 
 use crate::topology::Topology;
 
-/// How much happens. Producers are counted per cluster that can be writable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Bounds {
-    /// Producers without a producer id.
-    pub plain: u8,
-    /// Idempotent producers.
-    pub idempotent: u8,
-    /// Transactional producers.
-    pub transactional: u8,
-    /// Batches that each plain and each idempotent producer sends.
-    pub batches: u8,
-    /// Transactions of one batch that each transactional producer runs.
-    pub transactions: u8,
-    /// 1 if a transaction may end in ABORT as well as in COMMIT, 0 if all commit.
-    pub aborts: u8,
-    /// Crashes in total, over all replicas.
-    pub crashes: u8,
-    /// Lines of the operator's script that may be carried out.
-    pub commands: u8,
+macro_rules! bounds {
+    ($($name:ident, $max:literal, $about:literal;)+) => {
+        /// How much happens. Producers are counted per cluster that can be writable.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct Bounds {
+            $(#[doc = $about] pub $name: u8,)+
+        }
+
+        /// The keys of [`Bounds`], with the largest value that each may take and its meaning.
+        pub const KEYS: &[(&str, u8, &str)] = &[$((stringify!($name), $max, $about),)+];
+
+        impl Bounds {
+            fn slot(&mut self, key: &str) -> Option<&mut u8> {
+                match key {
+                    $(stringify!($name) => Some(&mut self.$name),)+
+                    _ => None,
+                }
+            }
+
+            /// The bounds by key.
+            #[must_use]
+            pub fn to_map(&self) -> BTreeMap<&'static str, u8> {
+                BTreeMap::from([$((stringify!($name), self.$name),)+])
+            }
+        }
+    };
 }
 
-/// The keys of [`Bounds`], with the largest value that each may take and its meaning.
-pub const KEYS: &[(&str, u8, &str)] = &[
-    ("plain", 2, "producers without an id, per writable cluster"),
-    ("idempotent", 2, "idempotent producers, per writable cluster"),
-    ("transactional", 2, "transactional producers, per writable cluster"),
-    ("batches", 6, "batches of each plain and idempotent producer"),
-    ("transactions", 4, "transactions of each transactional producer, one batch each"),
-    ("aborts", 1, "1 if transactions may abort"),
-    ("crashes", 4, "crashes in total"),
-    ("commands", 8, "lines of the operator's script that are carried out"),
-];
+bounds! {
+    plain, 2, "producers without an id, per writable cluster";
+    idempotent, 2, "idempotent producers, per writable cluster";
+    transactional, 2, "transactional producers, per writable cluster";
+    batches, 6, "batches of each plain and idempotent producer";
+    transactions, 4, "transactions of each transactional producer, one batch each";
+    aborts, 1, "1 if transactions may abort";
+    crashes, 4, "crashes in total";
+    commands, 8, "lines of the operator's script that are carried out";
+    followers, 4, "clusters that have a follower beside the leader, mirrors first";
+    elections, 3, "elections of an in-sync follower without a crash, in total";
+    unclean, 2, "elections of a replica that is not in sync, in total";
+    rolls, 3, "segment rolls, each with a producer snapshot, in total";
+    restarts, 3, "clean restarts in total";
+    retries, 3, "batches and markers that are sent again although the first copy is still on its way, in total";
+    bumps, 2, "batches that an idempotent producer gives up, going on with the next epoch, in total";
+    bulk, 1, "1 if a fetch may carry all batches that there are as well as one";
+}
 
 /// Why a text is not a set of bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,28 +77,52 @@ fn keys() -> String {
 }
 
 impl Bounds {
+    /// Nothing happens but what the operator does.
+    const NOTHING: Self = Self {
+        plain: 0,
+        idempotent: 0,
+        transactional: 0,
+        batches: 0,
+        transactions: 0,
+        aborts: 0,
+        crashes: 0,
+        commands: 8,
+        followers: 0,
+        elections: 0,
+        unclean: 0,
+        rolls: 0,
+        restarts: 0,
+        retries: 0,
+        bumps: 0,
+        bulk: 0,
+    };
+
     /// The smallest bounds that show anything.
-    pub const SMALL: Self =
-        Self { plain: 0, idempotent: 1, transactional: 0, batches: 1, transactions: 1, aborts: 0, crashes: 0, commands: 8 };
+    pub const SMALL: Self = Self { idempotent: 1, batches: 1, transactions: 1, ..Self::NOTHING };
 
     /// The bounds for every push: each topology has its own, as large as the time of all runs together allows.
     #[must_use]
     pub fn ci(topology: &Topology) -> Self {
-        let base =
-            Self { plain: 0, idempotent: 1, transactional: 1, batches: 2, transactions: 1, aborts: 1, crashes: 1, commands: 8 };
+        let small = Self::SMALL;
         match topology.name {
-            "active-passive" => base,
-            "failback" => Self { batches: 1, aborts: 0, ..base },
-            "chain-4" => Self { transactional: 0, aborts: 0, ..base },
-            _ => Self { batches: 1, crashes: 0, ..base },
+            // Transactions of both kinds of ends, a follower, a crash.
+            "active-passive" => Self { transactional: 1, aborts: 1, crashes: 1, followers: 1, ..small },
+            // Changes of leadership by crash and by election, in every session.
+            "failback" => Self { crashes: 1, followers: 1, elections: 1, ..small },
+            "retarget" => Self { idempotent: 0, transactional: 1, aborts: 1, crashes: 1, ..small },
+            "fan-in" | "chain-4" => Self { batches: 2, crashes: 1, ..small },
+            _ => Self { transactional: 1, aborts: 1, ..small },
         }
     }
 
-    /// Bounds that need minutes or hours.
+    /// Bounds that need minutes or hours: a follower, an election, a crash, a snapshot on the way, a resend and an epoch bump.
     #[must_use]
     pub fn deep(topology: &Topology) -> Self {
-        let ci = Self::ci(topology);
-        Self { plain: 1, transactional: 1, batches: 2, crashes: 1, aborts: 1, ..ci }
+        let all = Self { batches: 2, followers: 1, elections: 1, crashes: 1, rolls: 1, retries: 1, bumps: 1, ..Self::SMALL };
+        match topology.name {
+            "active-passive" => Self { transactional: 1, aborts: 1, restarts: 1, bulk: 1, ..all },
+            _ => all,
+        }
     }
 
     /// Reads `small`, `ci`, `deep`, or a list of these and KEY=N; later parts overrule earlier ones, and `ci` is the start.
@@ -110,31 +148,9 @@ impl Bounds {
         let (_, max, _) = KEYS.iter().find(|(k, _, _)| *k == key).ok_or_else(unknown)?;
         let number = value.parse::<u8>().ok().filter(|n| n <= max);
         let number = number.ok_or_else(|| BoundsError::OutOfRange { key: key.to_owned(), value: value.to_owned(), max: *max })?;
-        match key {
-            "plain" => self.plain = number,
-            "idempotent" => self.idempotent = number,
-            "transactional" => self.transactional = number,
-            "batches" => self.batches = number,
-            "transactions" => self.transactions = number,
-            "aborts" => self.aborts = number,
-            "crashes" => self.crashes = number,
-            _ => self.commands = number,
+        if let Some(slot) = self.slot(key) {
+            *slot = number;
         }
         Ok(())
-    }
-
-    /// The bounds by key.
-    #[must_use]
-    pub fn to_map(&self) -> BTreeMap<&'static str, u8> {
-        BTreeMap::from([
-            ("plain", self.plain),
-            ("idempotent", self.idempotent),
-            ("transactional", self.transactional),
-            ("batches", self.batches),
-            ("transactions", self.transactions),
-            ("aborts", self.aborts),
-            ("crashes", self.crashes),
-            ("commands", self.commands),
-        ])
     }
 }

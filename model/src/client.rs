@@ -2,7 +2,8 @@
 
 use crate::batch::{Batch, Kind};
 use crate::effect::Outcome;
-use crate::ids::{Cluster, ProducerEpoch, ProducerId, Sequence};
+use crate::ids::{Cluster, LeaderEpoch, ProducerEpoch, ProducerId, Sequence};
+use crate::message::EndTxn;
 use crate::truth::{Author, Ghost, Writer};
 
 /// What kind of client a producer is.
@@ -61,6 +62,33 @@ pub struct Producer {
     pub sent: u8,
     /// How many batches or transactions are left.
     pub left: u8,
+    /// Whether the transaction that is being ended commits.
+    pub commits: bool,
+    /// A bit for each batch that it gave up.
+    pub given_up: u8,
+}
+
+impl Producer {
+    /// Whether the batch or marker with this number is the one that it waits for.
+    #[must_use]
+    pub const fn waits_for(&self, serial: u8) -> bool {
+        matches!(self.phase, Phase::InFlight | Phase::Ending) && serial.saturating_add(1) == self.sent
+    }
+
+    /// How many of its batches and markers it was told the result of.
+    #[must_use]
+    pub const fn answered(&self) -> u8 {
+        match self.phase {
+            Phase::InFlight | Phase::Ending | Phase::Refused => self.sent.saturating_sub(1),
+            Phase::NeedsId | Phase::InTransaction | Phase::Done => self.sent,
+        }
+    }
+
+    /// Whether it will write nothing more unless something happens to it, and has no transaction open.
+    #[must_use]
+    pub const fn is_quiet(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Refused)
+    }
 }
 
 impl ProducerConfig {
@@ -74,13 +102,13 @@ impl ProducerConfig {
             sequence: Sequence(-1),
             sent: 0,
             left: self.quota,
+            commits: false,
+            given_up: 0,
         }
     }
 
-    fn author(&self, producer: &mut Producer) -> Ghost<Author> {
-        let author = Author { writer: Some(self.writer), cluster: self.cluster, serial: producer.sent };
-        producer.sent += 1;
-        Ghost::new(author)
+    fn author(&self, producer: &Producer) -> Ghost<Author> {
+        Ghost::new(Author { writer: Some(self.writer), cluster: self.cluster, serial: producer.sent.saturating_sub(1) })
     }
 
     /// The next batch, if any is left.
@@ -90,14 +118,31 @@ impl ProducerConfig {
             return None;
         }
         producer.phase = Phase::InFlight;
-        let transactional = self.kind == ProducerKind::Transactional;
-        Some(Batch {
+        producer.sent += 1;
+        Some(self.batch_in_flight(producer))
+    }
+
+    /// The batch that is on its way, for the first time or again.
+    #[must_use]
+    pub fn batch_in_flight(&self, producer: &Producer) -> Batch {
+        Batch {
             producer_id: producer.id,
             producer_epoch: producer.epoch,
             sequence: producer.sequence,
-            kind: Kind::Data { transactional },
+            kind: Kind::Data { transactional: self.kind == ProducerKind::Transactional },
+            leader_epoch: LeaderEpoch::default(),
             author: self.author(producer),
-        })
+        }
+    }
+
+    /// A producer gives up the batch in flight and goes on with the next epoch: after a delivery timeout (KIP-360), or because the partition
+    /// became a mirror before the batch was answered.
+    pub const fn give_up(&self, producer: &mut Producer) {
+        producer.given_up |= 1 << (producer.sent.saturating_sub(1) & 7);
+        producer.commits = false;
+        producer.epoch = ProducerEpoch(producer.epoch.0.saturating_add(1));
+        producer.sequence = Sequence(0);
+        producer.left = producer.left.saturating_sub(1);
     }
 
     /// The producer gets its id, with epoch 0 and sequence 0.
@@ -124,10 +169,24 @@ impl ProducerConfig {
         true
     }
 
-    /// The producer ends its transaction: the epoch of the marker, and its author.
-    pub fn end_transaction(&self, producer: &mut Producer) -> (ProducerEpoch, Ghost<Author>) {
+    /// The producer ends its transaction.
+    pub const fn end_transaction(&self, producer: &mut Producer, commit: bool) {
         producer.phase = Phase::Ending;
-        (ProducerEpoch(producer.epoch.0.saturating_add(1)), self.author(producer))
+        producer.commits = commit;
+        producer.sent += 1;
+    }
+
+    /// How the transaction that is being ended ends.
+    #[must_use]
+    pub fn end_of(&self, producer: &Producer) -> EndTxn {
+        EndTxn {
+            commit: producer.commits,
+            partition: self.cluster,
+            id: producer.id,
+            next_epoch: ProducerEpoch(producer.epoch.0.saturating_add(1)),
+            correlation: producer.sent,
+            author: self.author(producer),
+        }
     }
 
     /// The transaction has ended, or its end was refused. True if another batch can follow at once.
@@ -136,6 +195,7 @@ impl ProducerConfig {
             producer.phase = Phase::Refused;
             return false;
         }
+        producer.commits = false;
         // Transaction version 2: each transaction has an epoch of its own, and sequences start again.
         producer.epoch = ProducerEpoch(producer.epoch.0.saturating_add(1));
         producer.sequence = Sequence(0);
@@ -163,14 +223,15 @@ impl Coordinator {
     }
 }
 
-/// The marker that ends a transaction.
+/// The marker that ends a transaction, as the coordinator of `cluster` writes it.
 #[must_use]
-pub const fn marker(commit: bool, id: ProducerId, epoch: ProducerEpoch, cluster: Cluster, author: Ghost<Author>) -> Batch {
+pub const fn marker(end: &EndTxn, cluster: Cluster) -> Batch {
     Batch {
-        producer_id: id,
-        producer_epoch: epoch,
+        producer_id: end.id,
+        producer_epoch: end.next_epoch,
         sequence: Sequence(-1),
-        kind: Kind::Marker { commit, coordinator_epoch: cluster.coordinator_epoch() },
-        author,
+        kind: Kind::Marker { commit: end.commit, coordinator_epoch: cluster.coordinator_epoch() },
+        leader_epoch: LeaderEpoch(0),
+        author: end.author,
     }
 }

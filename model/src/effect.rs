@@ -1,15 +1,15 @@
 //! What a transition did to a log, so that it can be told in prose and replayed on a concrete log.
 
 use crate::batch::Batch;
-use crate::ids::{Cluster, Offset};
-use crate::mirror::MirrorState;
+use crate::ids::{Broker, Cluster, LeaderEpoch, Offset};
+use crate::mirror::{LastMirrored, MirrorState};
 use crate::psm::{Origin, Rejection};
 use crate::truth::Anomaly;
 
 /// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// The batch lies at this offset.
+    /// The batch lies at this offset; of several, the first.
     Appended(Offset),
     /// It was taken for a resend of the batch at this offset.
     Duplicate(Offset),
@@ -18,7 +18,7 @@ pub enum Outcome {
 }
 
 /// One effect on one replica's log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// The leader appended, or refused to.
     Append {
@@ -29,19 +29,21 @@ pub enum Effect {
         /// The result.
         outcome: Outcome,
     },
-    /// A batch was mirrored.
-    Mirror {
-        /// The cluster from which it was read.
-        from: Cluster,
-        /// Where it lay there; the same offset here.
+    /// Batches were copied from another replica's log in one append call.
+    Copy {
+        /// The replica that was read: the leader of the same cluster, or that of the source.
+        from: Broker,
+        /// Where the first lay there; the same offset here.
         offset: Offset,
-        /// The batch as it lay there.
-        sent: Batch,
-        /// The batch as stored here.
-        stored: Batch,
+        /// The batches as they lay there.
+        sent: Vec<Batch>,
+        /// The batches as stored here.
+        stored: Vec<Batch>,
         /// The result.
         outcome: Outcome,
     },
+    /// The high watermark was set.
+    HighWatermark(Offset),
     /// The log was cut.
     Truncate {
         /// The new log end offset.
@@ -49,24 +51,39 @@ pub enum Effect {
         /// Why.
         why: TruncateWhy,
     },
-    /// The durable mirror state changed.
+    /// A new segment began, and a producer snapshot was taken.
+    Roll(Offset),
+    /// The mirror state changed.
     MirrorState {
         /// The new state.
         to: MirrorState,
         /// The source, where a mirror starts.
         source: Option<Cluster>,
     },
-    /// The last mirrored offset was stored.
-    LastMirroredOffset(Offset),
+    /// A stop recorded how far it had mirrored.
+    LastMirrored(LastMirrored),
+    /// The replica leads from now on.
+    Lead(LeaderEpoch),
+    /// The replica follows from now on.
+    Follow(LeaderEpoch),
+    /// The leader's epoch was raised without an election.
+    RaiseEpoch(LeaderEpoch),
     /// The broker died.
     Crash,
-    /// The broker came back and replayed its log.
+    /// The broker came back and built its state.
     Recover {
-        /// The log end offset that it found.
-        log_end: Offset,
+        /// It had stopped in good order.
+        clean: bool,
     },
     /// Something happened that must not.
     Anomaly(Anomaly),
+    /// A batch was refused or taken for a resend; whether that is wrong only the ground truth can tell.
+    Suspect {
+        /// What it is if the batch is an honest producer's newest.
+        anomaly: Anomaly,
+        /// The batch.
+        batch: Batch,
+    },
 }
 
 /// Why a log was cut.
@@ -76,6 +93,8 @@ pub enum TruncateWhy {
     StopToLso,
     /// A starting mirror aligns with its source.
     Alignment,
-    /// The source's log is shorter than the mirror's.
+    /// The log that is read is shorter than its reader's.
     SourceShorter,
+    /// The leader epochs show that the reader's log parts from the one that is read.
+    Diverging,
 }

@@ -37,6 +37,19 @@ newtype! {
     CoordinatorEpoch(i8)
 }
 
+newtype! {
+    /// The counter of leaderships of a partition within its cluster (Kafka: partition leader epoch).
+    LeaderEpoch(u8)
+}
+
+impl LeaderEpoch {
+    /// The epoch after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
 impl ProducerId {
     /// The batch has no producer id.
     pub const NONE: Self = Self(-1);
@@ -108,6 +121,31 @@ impl Cluster {
             Self::C => 1,
             Self::D => 0,
         })
+    }
+}
+
+/// A replica of the partition: a broker of a cluster. Number 0 leads at the start; number 1 follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Broker {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Its number within the cluster, 0 or 1.
+    pub number: u8,
+}
+
+impl Broker {
+    /// The other replica of the cluster.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        Self { number: 1 - (self.number & 1), ..self }
+    }
+}
+
+impl fmt::Display for Broker {
+    /// `B` for the first broker of cluster B, `B2` for its second.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.cluster.name())?;
+        if self.number == 0 { Ok(()) } else { write!(f, "{}", self.number + 1) }
     }
 }
 

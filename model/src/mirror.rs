@@ -1,9 +1,10 @@
-//! Mirror state and the producer id mapping of the mirror leader.
+//! Mirror state, and what the mirror leader does to a batch before it stores it.
 
-use crate::design::PidMapping;
-use crate::ids::{Cluster, ProducerId};
+use crate::design::{LeaderEpochs, PidMapping};
+use crate::ids::{Cluster, LeaderEpoch, Offset, ProducerId};
+use crate::truth::{Ghost, Stint};
 
-/// The durable state of a mirror partition (KIP-1279).
+/// The state of a mirror partition (KIP-1279).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MirrorState {
     /// PREPARING: the log is being aligned with the source's; read-only.
@@ -32,7 +33,18 @@ impl MirrorState {
     }
 }
 
-/// A mirror partition's metadata, which survives a crash (KIP-1279: `__mirror_state`).
+/// What a stop records for a later failback (KIP-1279: last mirrored offset and epoch).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LastMirrored {
+    /// The log end offset when it was recorded.
+    pub offset: Offset,
+    /// The newest leader epoch of the log then; none if it was empty.
+    pub epoch: Option<LeaderEpoch>,
+    /// The cluster that was mirrored.
+    pub source: Cluster,
+}
+
+/// A mirror partition's metadata (KIP-1279: `__mirror_state`). It belongs to the cluster and outlives every replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MirrorMeta {
     /// The state.
@@ -41,6 +53,33 @@ pub struct MirrorMeta {
     pub source: Option<Cluster>,
     /// The line of the operator's script that is being carried out.
     pub command: Option<u8>,
+    /// What the last stop recorded.
+    pub last_mirrored: Option<LastMirrored>,
+    /// Whether it was recorded in this mirror session; kept only by designs that record once.
+    pub recorded: bool,
+    /// How often a mirror was started here after the first time.
+    pub starts: u8,
+    /// How many stop steps are done; kept only by designs that go on where they were.
+    pub progress: u8,
+    /// Ground truth: since which offset the partition is writable.
+    pub stint: Ghost<Stint>,
+}
+
+impl MirrorMeta {
+    /// The metadata of a partition that mirrors `source` from the start, or is writable.
+    #[must_use]
+    pub fn initial(source: Option<Cluster>) -> Self {
+        Self {
+            state: if source.is_some() { MirrorState::Mirroring } else { MirrorState::Stopped },
+            source,
+            command: None,
+            last_mirrored: None,
+            recorded: false,
+            starts: 0,
+            progress: 0,
+            stint: Ghost::new(if source.is_some() { None } else { Some(Offset(0)) }),
+        }
+    }
 }
 
 impl PidMapping {
@@ -51,6 +90,17 @@ impl PidMapping {
             Self::NegateEveryHop => ProducerId(-(id.0 + 2)),
             Self::NegateNonNegative if id.0 >= 0 => ProducerId(-(id.0 + 2)),
             Self::None | Self::NegateNonNegative => id,
+        }
+    }
+}
+
+impl LeaderEpochs {
+    /// The leader epoch under which the mirror leader stores a batch (MIR-6).
+    #[must_use]
+    pub const fn apply(self, stored_at_source: LeaderEpoch, own: LeaderEpoch) -> LeaderEpoch {
+        match self {
+            Self::Keep => stored_at_source,
+            Self::Rewrite => own,
         }
     }
 }

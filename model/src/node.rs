@@ -1,5 +1,5 @@
-//! The stateright actors: one enum over producers, replicas, coordinators and the operator. They only carry messages to the pure
-//! transitions of `replica` and `client` and send what those return.
+//! The stateright actors: one enum over producers, replicas, coordinators, controllers and the operator. They only carry messages to the
+//! pure transitions of `replica`, `client` and `controller` and send what those return.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -8,46 +8,93 @@ use std::sync::Arc;
 use stateright::actor::{Actor, Id, Out, model_timeout};
 
 use crate::client::{self, Coordinator, Phase, Producer, ProducerConfig, ProducerKind};
-use crate::ids::Cluster;
-use crate::message::Msg;
-use crate::replica::{Ask, Durable, Replica, ReplicaConfig, Served};
+use crate::controller::Controller;
+use crate::design::Design;
+use crate::ids::{Broker, Cluster};
+use crate::message::{Msg, Request};
+use crate::mirror::MirrorMeta;
+use crate::replica::{Ask, Durable, Replica, ReplicaConfig};
 use crate::topology::{Command, ScriptLine};
 
 /// Where the actors of a scenario are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
-    /// The replica of each cluster, by [`Cluster::index`].
-    pub replicas: [Option<usize>; 4],
-    /// The coordinator of each cluster.
+    /// The replicas: the first actors, by their broker.
+    pub brokers: Vec<Broker>,
+    /// The coordinator that serves each cluster, by [`Cluster::index`].
     pub coordinators: [Option<usize>; 4],
+    /// The controller of each cluster.
+    pub controllers: [Option<usize>; 4],
     /// The operator.
     pub operator: usize,
 }
 
 impl Directory {
-    fn replica(&self, cluster: Cluster) -> Option<Id> {
-        self.replicas.get(cluster.index()).copied().flatten().map(Id::from)
+    /// The actor of a broker.
+    #[must_use]
+    pub fn replica(&self, broker: Broker) -> Option<usize> {
+        self.brokers.iter().position(|b| *b == broker)
+    }
+
+    /// The broker that an actor is, if it is one.
+    #[must_use]
+    pub fn broker(&self, actor: usize) -> Option<Broker> {
+        self.brokers.get(actor).copied()
+    }
+
+    /// Whoever is asked first for the leader of a cluster's partition; requests follow the leadership from there.
+    fn partition(&self, cluster: Cluster) -> Option<Id> {
+        self.replica(Broker { cluster, number: 0 }).map(Id::from)
     }
 
     fn coordinator(&self, cluster: Cluster) -> Option<Id> {
         self.coordinators.get(cluster.index()).copied().flatten().map(Id::from)
     }
+
+    fn controller(&self, cluster: Cluster) -> Option<Id> {
+        self.controllers.get(cluster.index()).copied().flatten().map(Id::from)
+    }
+}
+
+/// Which of the things that time brings can happen at all in a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chances {
+    /// Transactions may abort.
+    pub aborts: bool,
+    /// Batches and markers may be sent again.
+    pub retries: bool,
+    /// Batches may be given up.
+    pub bumps: bool,
+    /// Segments may roll.
+    pub rolls: bool,
+    /// Brokers may restart in good order.
+    pub restarts: bool,
+    /// An in-sync follower may be elected.
+    pub elections: bool,
+    /// A replica that is not in sync may be elected.
+    pub unclean: bool,
 }
 
 /// What an actor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A client of one cluster.
-    Producer {
-        /// Its configuration.
-        config: ProducerConfig,
-        /// Whether its transactions may abort.
-        aborts: bool,
-    },
-    /// A cluster's replica of the partition.
+    Producer(ProducerConfig),
+    /// A broker's replica of the partition.
     Replica(Box<ReplicaConfig>),
     /// A cluster's coordinator.
     Coordinator(Cluster),
+    /// A cluster's controller.
+    Controller {
+        /// The cluster.
+        cluster: Cluster,
+        /// Whether it has a second replica.
+        has_follower: bool,
+        /// The cluster that it mirrors at the start.
+        mirrors: Option<Cluster>,
+        /// The rules.
+        design: Design,
+    },
     /// The operator with the script, cut to the number of commands that the bounds allow.
     Operator(Vec<ScriptLine>),
 }
@@ -59,6 +106,8 @@ pub struct Node {
     pub role: Role,
     /// Where the others are.
     pub directory: Arc<Directory>,
+    /// What may happen.
+    pub chances: Chances,
 }
 
 /// An actor's state.
@@ -70,6 +119,8 @@ pub enum NodeState {
     Replica(Box<Replica>),
     /// Of a coordinator.
     Coordinator(Coordinator),
+    /// Of a controller.
+    Controller(Controller),
     /// Of the operator: a bit for each line of the script that is done.
     Operator(u8),
 }
@@ -83,6 +134,19 @@ pub enum Timer {
     EndTransaction {
         /// ABORT rather than COMMIT.
         abort: bool,
+    },
+    /// A producer sends its batch, or asks for its marker, again.
+    Retry,
+    /// A producer gives its batch up and goes on with the next epoch.
+    GiveUp,
+    /// A log begins a new segment.
+    Roll,
+    /// A broker stops in good order and starts again.
+    Restart,
+    /// A controller makes the follower leader.
+    Elect {
+        /// Although it is not in sync.
+        unclean: bool,
     },
 }
 
@@ -106,17 +170,32 @@ impl Actor for Node {
 
     fn on_start(&self, _id: Id, storage: &Option<Saved>, out: &mut Out<Self>) -> NodeState {
         match &self.role {
-            Role::Producer { config, .. } => self.start_producer(config, out),
+            Role::Producer(config) => self.start_producer(config, out),
             Role::Coordinator(_) => NodeState::Coordinator(Coordinator::INITIAL),
+            Role::Controller { has_follower, mirrors, .. } => self.start_controller(*has_follower, *mirrors, out),
             Role::Operator(script) => {
                 let first = script.iter().enumerate().filter(|(_, line)| line.after.is_none());
                 first.for_each(|(i, line)| self.command(i, line, out));
                 NodeState::Operator(0)
             }
             Role::Replica(config) => {
-                let replica = storage.as_ref().map_or_else(|| config.initial(), |saved| config.recovered(&saved.0));
+                self.set_chances(out);
+                let replica = match storage {
+                    Some(saved) => {
+                        self.tell_controller(config, Msg::Started, out);
+                        config.recovered(&saved.0)
+                    }
+                    None => {
+                        let mut replica = config.initial();
+                        let asks = match replica.role {
+                            crate::replica::Role::Leader => config.resume(&mut replica),
+                            _ => config.fetches(&replica),
+                        };
+                        self.carry_out(config, &replica, None, asks, out);
+                        replica
+                    }
+                };
                 out.save(Saved(Arc::clone(&replica.durable)));
-                self.ask(config.resume(&replica), out);
                 NodeState::Replica(Box::new(replica))
             }
         }
@@ -124,15 +203,20 @@ impl Actor for Node {
 
     fn on_msg(&self, _id: Id, state: &mut Cow<NodeState>, src: Id, msg: Msg, out: &mut Out<Self>) {
         match (&self.role, &**state) {
-            (Role::Producer { config, aborts }, NodeState::Producer(producer)) => {
+            (Role::Producer(config), NodeState::Producer(producer)) => {
                 let mut producer = *producer;
-                self.producer_msg(config, *aborts, &mut producer, msg, out);
+                self.producer_msg(config, &mut producer, &msg, out);
                 *state = Cow::Owned(NodeState::Producer(producer));
             }
             (Role::Coordinator(cluster), NodeState::Coordinator(coordinator)) => {
                 let mut coordinator = *coordinator;
-                self.coordinator_msg(*cluster, &mut coordinator, src, msg, out);
+                self.coordinator_msg(*cluster, &mut coordinator, src, &msg, out);
                 *state = Cow::Owned(NodeState::Coordinator(coordinator));
+            }
+            (Role::Controller { cluster, design, .. }, NodeState::Controller(controller)) => {
+                let mut controller = *controller;
+                self.controller_msg(*cluster, design, &mut controller, src, &msg, out);
+                *state = Cow::Owned(NodeState::Controller(controller));
             }
             (Role::Operator(script), NodeState::Operator(done)) => {
                 if let Msg::Done(line) = msg {
@@ -143,7 +227,8 @@ impl Actor for Node {
             }
             (Role::Replica(config), NodeState::Replica(replica)) => {
                 let mut next = replica.clone();
-                if self.replica_msg(config, &mut next, src, msg, out) {
+                if let Some(asks) = self.replica_msg(config, &mut next, src, msg) {
+                    self.carry_out(config, &next, Some(src), asks, out);
                     save_if_changed(replica, &next, out);
                     *state = Cow::Owned(NodeState::Replica(next));
                 }
@@ -153,20 +238,43 @@ impl Actor for Node {
     }
 
     fn on_timeout(&self, _id: Id, state: &mut Cow<NodeState>, timer: &Timer, out: &mut Out<Self>) {
-        match (&self.role, &**state, timer) {
-            (Role::Producer { config, .. }, NodeState::Producer(producer), Timer::EndTransaction { abort }) => {
+        match (&self.role, &**state) {
+            (Role::Producer(config), NodeState::Producer(producer)) => {
                 let mut producer = *producer;
-                let (next_epoch, author) = config.end_transaction(&mut producer);
-                if let Some(coordinator) = self.directory.coordinator(config.cluster) {
-                    out.send(coordinator, Msg::EndTxn { commit: !*abort, id: producer.id, next_epoch, author });
-                }
-                out.cancel_timer(Timer::EndTransaction { abort: !*abort });
+                self.producer_timeout(config, &mut producer, *timer, out);
                 *state = Cow::Owned(NodeState::Producer(producer));
             }
-            (Role::Replica(config), NodeState::Replica(replica), Timer::NextStep) => {
+            (Role::Controller { cluster, design, .. }, NodeState::Controller(controller)) => {
+                let mut controller = *controller;
+                self.set_chances(out);
+                if let Timer::Elect { unclean } = timer
+                    && let Some(told) = controller.elect(design, *unclean)
+                {
+                    self.tell(*cluster, told, out);
+                    *state = Cow::Owned(NodeState::Controller(controller));
+                }
+            }
+            (Role::Replica(config), NodeState::Replica(replica)) => {
                 let mut next = replica.clone();
-                let asks = config.next_step(&mut next);
-                self.ask(asks, out);
+                let asks = match timer {
+                    Timer::NextStep => config.next_step(&mut next),
+                    Timer::Roll => {
+                        self.set_chances(out);
+                        if config.roll(&mut next).is_none() {
+                            return;
+                        }
+                        Vec::new()
+                    }
+                    Timer::Restart => {
+                        self.set_chances(out);
+                        config.restart(&mut next);
+                        self.tell_controller(config, Msg::Started, out);
+                        out.cancel_timer(Timer::NextStep);
+                        Vec::new()
+                    }
+                    _ => return,
+                };
+                self.carry_out(config, &next, None, asks, out);
                 save_if_changed(replica, &next, out);
                 *state = Cow::Owned(NodeState::Replica(next));
             }
@@ -176,9 +284,10 @@ impl Actor for Node {
 
     fn name(&self) -> String {
         match &self.role {
-            Role::Producer { config, .. } => format!("producer {}", config.writer.0),
-            Role::Replica(config) => format!("{}", config.cluster),
+            Role::Producer(config) => format!("producer {}", config.writer.0),
+            Role::Replica(config) => format!("{}", config.broker),
             Role::Coordinator(cluster) => format!("{cluster}'s coordinator"),
+            Role::Controller { cluster, .. } => format!("{cluster}'s controller"),
             Role::Operator(_) => "operator".to_owned(),
         }
     }
@@ -190,6 +299,7 @@ fn save_if_changed(before: &Replica, after: &Replica, out: &mut Out<Node>) {
     }
 }
 
+/// Producers.
 impl Node {
     fn start_producer(&self, config: &ProducerConfig, out: &mut Out<Self>) -> NodeState {
         let mut producer = config.initial();
@@ -202,119 +312,269 @@ impl Node {
     }
 
     fn send_next(&self, config: &ProducerConfig, producer: &mut Producer, out: &mut Out<Self>) {
-        if let (Some(batch), Some(leader)) = (config.next_batch(producer), self.directory.replica(config.cluster)) {
-            out.send(leader, Msg::Produce(batch));
+        if config.next_batch(producer).is_some() {
+            self.send_in_flight(config, producer, false, out);
+        }
+        self.set_producer_timers(config, producer, out);
+    }
+
+    fn send_in_flight(&self, config: &ProducerConfig, producer: &Producer, resent: bool, out: &mut Out<Self>) {
+        if let Some(leader) = self.directory.partition(config.cluster) {
+            let batch = config.batch_in_flight(producer);
+            out.send(leader, Msg::Produce(Request { batch, producer: self.actor_of(config), correlation: producer.sent, resent }));
         }
     }
 
-    fn producer_msg(&self, config: &ProducerConfig, aborts: bool, producer: &mut Producer, msg: Msg, out: &mut Out<Self>) {
+    fn actor_of(&self, config: &ProducerConfig) -> u8 {
+        u8::try_from(self.directory.operator + 1).unwrap_or(u8::MAX).saturating_add(config.writer.0)
+    }
+
+    /// A producer that waits for an answer may lose patience.
+    fn set_producer_timers(&self, config: &ProducerConfig, producer: &Producer, out: &mut Out<Self>) {
+        let waits = matches!(producer.phase, Phase::InFlight | Phase::Ending);
+        let gives_up = producer.phase == Phase::InFlight && config.kind == ProducerKind::Idempotent;
+        for (timer, wanted, possible) in
+            [(Timer::Retry, waits, self.chances.retries), (Timer::GiveUp, gives_up, self.chances.bumps)]
+        {
+            if wanted && possible {
+                out.set_timer(timer, model_timeout());
+            } else if possible {
+                out.cancel_timer(timer);
+            }
+        }
+    }
+
+    fn producer_msg(&self, config: &ProducerConfig, producer: &mut Producer, msg: &Msg, out: &mut Out<Self>) {
         let goes_on = match msg {
             Msg::ProducerIdIs(id) => {
-                config.got_id(producer, id);
+                config.got_id(producer, *id);
                 true
             }
-            Msg::ProduceResult(outcome) => config.got_result(producer, outcome),
-            Msg::TxnEnded { ended } => config.transaction_ended(producer, ended),
-            _ => false,
+            // An answer to an earlier copy comes too late.
+            Msg::ProduceResult { outcome, correlation } if *correlation == producer.sent && producer.phase == Phase::InFlight => {
+                config.got_result(producer, *outcome)
+            }
+            Msg::TxnEnded { ended, correlation } if *correlation == producer.sent && producer.phase == Phase::Ending => {
+                config.transaction_ended(producer, *ended)
+            }
+            Msg::Lost { correlation } if *correlation == producer.sent && producer.waits_for(producer.sent.saturating_sub(1)) => {
+                config.give_up(producer);
+                true
+            }
+            Msg::Fenced if producer.phase == Phase::InTransaction => {
+                out.cancel_timer(Timer::EndTransaction { abort: false });
+                out.cancel_timer(Timer::EndTransaction { abort: true });
+                config.give_up(producer);
+                true
+            }
+            _ => return,
         };
         if goes_on {
             self.send_next(config, producer, out);
-        } else if producer.phase == Phase::InTransaction {
+            return;
+        }
+        self.set_producer_timers(config, producer, out);
+        if producer.phase == Phase::InTransaction {
             out.set_timer(Timer::EndTransaction { abort: false }, model_timeout());
-            if aborts {
+            if self.chances.aborts {
                 out.set_timer(Timer::EndTransaction { abort: true }, model_timeout());
             }
         }
     }
 
-    fn coordinator_msg(&self, cluster: Cluster, coordinator: &mut Coordinator, src: Id, msg: Msg, out: &mut Out<Self>) {
-        match msg {
-            Msg::InitProducerId => out.send(src, Msg::ProducerIdIs(coordinator.hand_out())),
-            Msg::EndTxn { commit, id, next_epoch, author } => {
-                if let (Some(leader), Ok(producer)) = (self.directory.replica(cluster), u8::try_from(usize::from(src))) {
-                    let marker = client::marker(commit, id, next_epoch, cluster, author);
-                    out.send(leader, Msg::WriteMarker { marker, producer });
-                }
+    fn producer_timeout(&self, config: &ProducerConfig, producer: &mut Producer, timer: Timer, out: &mut Out<Self>) {
+        match timer {
+            Timer::EndTransaction { abort } => {
+                config.end_transaction(producer, !abort);
+                self.ask_for_marker(config, producer, false, out);
+                out.cancel_timer(Timer::EndTransaction { abort: !abort });
+                self.set_producer_timers(config, producer, out);
             }
-            Msg::MarkerResult { outcome, producer } => {
-                let ended = !matches!(outcome, crate::effect::Outcome::Rejected(_));
-                out.send(Id::from(usize::from(producer)), Msg::TxnEnded { ended });
+            Timer::Retry => {
+                if producer.phase == Phase::Ending {
+                    self.ask_for_marker(config, producer, true, out);
+                } else {
+                    self.send_in_flight(config, producer, true, out);
+                }
+                self.set_producer_timers(config, producer, out);
+            }
+            Timer::GiveUp => {
+                config.give_up(producer);
+                self.send_next(config, producer, out);
             }
             _ => {}
         }
     }
 
-    /// True if the message was taken; otherwise it stays on its way, as a request that its sender repeats until it is taken.
-    fn replica_msg(&self, config: &ReplicaConfig, replica: &mut Replica, src: Id, msg: Msg, out: &mut Out<Self>) -> bool {
-        let asks = match msg {
-            Msg::Produce(batch) => {
-                let Some(outcome) = config.produce(replica, batch) else { return false };
-                out.send(src, Msg::ProduceResult(outcome));
-                None
-            }
-            Msg::WriteMarker { marker, producer } => {
-                let Some(outcome) = config.write_marker(replica, marker) else { return false };
-                out.send(src, Msg::MarkerResult { outcome, producer });
-                None
-            }
-            Msg::Fetch(offset) => {
-                match config.serve_fetch(replica, offset) {
-                    Some(Served::Batch(batch)) => out.send(src, Msg::Fetched(offset, batch)),
-                    Some(Served::OutOfRange(end)) => out.send(src, Msg::FetchOutOfRange(end)),
-                    None => return false,
+    fn ask_for_marker(&self, config: &ProducerConfig, producer: &Producer, resent: bool, out: &mut Out<Self>) {
+        if let Some(coordinator) = self.directory.coordinator(config.cluster) {
+            out.send(coordinator, Msg::EndTxn { producer: self.actor_of(config), end: config.end_of(producer), resent });
+        }
+    }
+}
+
+/// Coordinators, controllers, the operator.
+impl Node {
+    fn coordinator_msg(&self, cluster: Cluster, coordinator: &mut Coordinator, src: Id, msg: &Msg, out: &mut Out<Self>) {
+        match msg {
+            Msg::InitProducerId => out.send(src, Msg::ProducerIdIs(coordinator.hand_out())),
+            Msg::EndTxn { producer, end, resent } => {
+                if let Some(leader) = self.directory.partition(end.partition) {
+                    let request = Request {
+                        batch: client::marker(end, cluster),
+                        producer: *producer,
+                        correlation: end.correlation,
+                        resent: *resent,
+                    };
+                    out.send(leader, Msg::WriteMarker(request));
                 }
-                None
             }
-            Msg::Fetched(offset, batch) => config.fetched(replica, offset, batch),
-            Msg::FetchOutOfRange(end) => config.out_of_range(replica, end),
-            Msg::Stop(line) => {
-                let ask = config.stop(replica, line);
-                if ask.is_none() {
-                    return false;
-                }
-                ask
-            }
-            Msg::Start { source, line } => {
-                let ask = config.start(replica, source, line);
-                if ask.is_none() {
-                    return false;
-                }
-                ask
-            }
-            Msg::DescribeMirror => {
-                out.send(src, Msg::LastMirroredOffsetIs(replica.durable.last_mirrored_offset));
-                None
-            }
-            Msg::LastMirroredOffsetIs(offset) => config.align(replica, offset),
-            _ => return false,
-        };
-        self.ask(asks, out);
-        true
+            _ => {}
+        }
     }
 
-    fn ask(&self, asks: impl IntoIterator<Item = Ask>, out: &mut Out<Self>) {
-        for ask in asks {
-            match ask {
-                Ask::NextStep => out.set_timer(Timer::NextStep, model_timeout()),
-                Ask::Fetch(source, offset) => {
-                    self.directory.replica(source).into_iter().for_each(|id| out.send(id, Msg::Fetch(offset)));
+    fn start_controller(&self, has_follower: bool, mirrors: Option<Cluster>, out: &mut Out<Self>) -> NodeState {
+        if has_follower {
+            self.set_chances(out);
+        }
+        NodeState::Controller(Controller::initial(has_follower, MirrorMeta::initial(mirrors)))
+    }
+
+    fn controller_msg(
+        &self,
+        cluster: Cluster,
+        design: &Design,
+        controller: &mut Controller,
+        src: Id,
+        msg: &Msg,
+        out: &mut Out<Self>,
+    ) {
+        let Some(writer) = self.directory.broker(usize::from(src)) else { return };
+        let told = match msg {
+            Msg::Started => controller.started(design, writer.number),
+            Msg::FollowerInSync(epoch) => {
+                controller.follower_in_sync(*epoch);
+                Vec::new()
+            }
+            Msg::WhoLeads => controller.follow(writer.number),
+            Msg::StoreMirror { epoch, mirror, done } => match controller.store(design, writer.number, *epoch, *mirror) {
+                Some(told) => {
+                    done.iter().for_each(|line| out.send(Id::from(self.directory.operator), Msg::Done(*line)));
+                    told
                 }
-                Ask::DescribeMirror(source) => {
-                    self.directory.replica(source).into_iter().for_each(|id| out.send(id, Msg::DescribeMirror));
-                }
-                Ask::Done(line) => out.send(Id::from(self.directory.operator), Msg::Done(line)),
+                None => Vec::new(),
+            },
+            Msg::RaiseEpoch { epoch, to } => controller.raise_epoch(*epoch, *to),
+            _ => Vec::new(),
+        };
+        self.tell(cluster, told, out);
+    }
+
+    fn tell(&self, cluster: Cluster, told: Vec<(u8, Msg)>, out: &mut Out<Self>) {
+        for (number, msg) in told {
+            if let Some(replica) = self.directory.replica(Broker { cluster, number }) {
+                out.send(Id::from(replica), msg);
             }
         }
     }
 
+    fn store(&self, config: &ReplicaConfig, replica: &Replica, done: Option<u8>, out: &mut Out<Self>) {
+        self.tell_controller(config, Msg::StoreMirror { epoch: replica.epoch, mirror: replica.mirror, done }, out);
+    }
+
+    fn tell_controller(&self, config: &ReplicaConfig, msg: Msg, out: &mut Out<Self>) {
+        if let Some(controller) = self.directory.controller(config.broker.cluster) {
+            out.send(controller, msg);
+        }
+    }
+
     fn command(&self, index: usize, line: &ScriptLine, out: &mut Out<Self>) {
-        let (Some(replica), Ok(number)) = (self.directory.replica(line.at), u8::try_from(index)) else { return };
+        let (Some(leader), Ok(number)) = (self.directory.partition(line.at), u8::try_from(index)) else { return };
         out.send(
-            replica,
+            leader,
             match line.command {
                 Command::Stop => Msg::Stop(number),
                 Command::Start(source) => Msg::Start { source, line: number },
             },
         );
+    }
+}
+
+/// Replicas.
+impl Node {
+    /// Sets the timers of what may happen at any time to this actor.
+    fn set_chances(&self, out: &mut Out<Self>) {
+        let chances = match self.role {
+            Role::Replica(_) => [(Timer::Roll, self.chances.rolls), (Timer::Restart, self.chances.restarts)],
+            Role::Controller { .. } => {
+                [(Timer::Elect { unclean: false }, self.chances.elections), (Timer::Elect { unclean: true }, self.chances.unclean)]
+            }
+            _ => return,
+        };
+        chances.iter().filter(|(_, possible)| *possible).for_each(|(timer, _)| out.set_timer(*timer, model_timeout()));
+    }
+
+    /// None if the message was not taken: it stays on its way, as a request that its sender repeats until it is taken.
+    fn replica_msg(&self, config: &ReplicaConfig, replica: &mut Replica, src: Id, msg: Msg) -> Option<Vec<Ask>> {
+        let sender = self.directory.broker(usize::from(src));
+        match msg {
+            Msg::Produce(request) => config.produce(replica, request),
+            Msg::WriteMarker(request) => config.write_marker(replica, request),
+            Msg::Fetch(request) if sender == Some(config.broker.other()) => config.serve_follower(replica, &request),
+            Msg::Fetch(request) => config.serve_mirror(replica, &request),
+            Msg::Fetched(response) if sender == Some(config.broker.other()) => Some(config.replicate(replica, response)),
+            Msg::Fetched(response) => Some(config.mirror(replica, sender?, response)),
+            Msg::Stop(line) => config.stop(replica, line),
+            Msg::Start { source, line } => config.start(replica, source, line),
+            Msg::DescribeMirror => config.describe(replica, sender?.cluster).map(|recorded| vec![Ask::Describe(recorded)]),
+            Msg::LastMirroredIs(recorded) => Some(config.align(replica, recorded)),
+            Msg::Lead { epoch, in_sync, mirror } => Some(config.lead(replica, epoch, in_sync, mirror)),
+            Msg::Follow { epoch, mirror } => Some(config.follow(replica, epoch, mirror)),
+            Msg::StepDown => Some(config.step_down(replica)),
+            Msg::FollowerLost => config.follower_lost(replica),
+            Msg::EpochIs { leader, epoch } => Some(config.epoch_is(replica, leader, epoch)),
+            Msg::MirrorIs(mirror) => Some(config.mirror_is(replica, mirror)),
+            _ => None,
+        }
+    }
+
+    /// Sends what a handler asked for. `src` is the sender of the message that it answers.
+    fn carry_out(&self, config: &ReplicaConfig, replica: &Replica, src: Option<Id>, asks: Vec<Ask>, out: &mut Out<Self>) {
+        for ask in asks {
+            match ask {
+                Ask::NextStep => out.set_timer(Timer::NextStep, model_timeout()),
+                Ask::Fetch(cluster, request) => {
+                    // A follower asks the other replica, a mirror whoever leads at its source.
+                    let leader = if cluster == config.broker.cluster {
+                        self.directory.replica(config.broker.other()).map(Id::from)
+                    } else {
+                        self.directory.partition(cluster)
+                    };
+                    leader.into_iter().for_each(|id| out.send(id, Msg::Fetch(request)));
+                }
+                Ask::Respond(response) => src.into_iter().for_each(|id| out.send(id, Msg::Fetched(response.clone()))),
+                Ask::DescribeMirror(source) => {
+                    self.directory.partition(source).into_iter().for_each(|id| out.send(id, Msg::DescribeMirror));
+                }
+                Ask::Describe(recorded) => src.into_iter().for_each(|id| out.send(id, Msg::LastMirroredIs(recorded))),
+                Ask::Answer(request, outcome, marker) => {
+                    let correlation = request.correlation;
+                    let answer = if marker {
+                        Msg::TxnEnded { ended: !matches!(outcome, crate::effect::Outcome::Rejected(_)), correlation }
+                    } else {
+                        Msg::ProduceResult { outcome, correlation }
+                    };
+                    out.send(Id::from(usize::from(request.producer)), answer);
+                }
+                Ask::GiveUp(request) => {
+                    out.send(Id::from(usize::from(request.producer)), Msg::Lost { correlation: request.correlation });
+                }
+                Ask::StoreMirror => self.store(config, replica, None, out),
+                Ask::Done(line) => self.store(config, replica, Some(line), out),
+                Ask::WhoLeads => self.tell_controller(config, Msg::WhoLeads, out),
+                Ask::FollowerInSync => self.tell_controller(config, Msg::FollowerInSync(replica.epoch), out),
+                Ask::RaiseEpoch(epoch, to) => self.tell_controller(config, Msg::RaiseEpoch { epoch, to }, out),
+            }
+        }
     }
 }

@@ -55,8 +55,14 @@ pub struct Report {
     pub states: u64,
     /// Transitions taken, those to known states included.
     pub transitions: u64,
+    /// Transitions by the kind of their action, the most frequent first.
+    pub kinds: Vec<(&'static str, u64)>,
     /// New states for each number of steps.
     pub growth: Vec<u64>,
+    /// The largest number of states that waited to be expanded.
+    pub frontier_peak: u64,
+    /// What the search's own tables hold at the end, in bytes: fingerprints and parents. Not the frontier.
+    pub table_bytes: u64,
     /// Whether it is the whole space.
     pub ending: Ending,
     /// The first, hence shortest, violation of each `always` property and the first example of each `sometimes` property.
@@ -64,7 +70,16 @@ pub struct Report {
 }
 
 impl Report {
-    const EMPTY: Self = Self { states: 0, transitions: 0, growth: Vec::new(), ending: Ending::Complete, discoveries: Vec::new() };
+    const EMPTY: Self = Self {
+        states: 0,
+        transitions: 0,
+        kinds: Vec::new(),
+        growth: Vec::new(),
+        frontier_peak: 0,
+        table_bytes: 0,
+        ending: Ending::Complete,
+        discoveries: Vec::new(),
+    };
 
     /// The discovery for a property.
     #[must_use]
@@ -76,6 +91,20 @@ impl Report {
     #[must_use]
     pub fn depth(&self) -> u32 {
         u32::try_from(self.growth.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// What a state costs in the search's own tables, in bytes, rounded up.
+    #[must_use]
+    pub fn bytes_per_state(&self) -> u64 {
+        self.table_bytes.div_ceil(self.states.max(1))
+    }
+}
+
+/// A model that can be searched.
+pub trait Explorable: Model {
+    /// What kind of step an action is, for the statistics.
+    fn kind(&self, _action: &Self::Action) -> &'static str {
+        "step"
     }
 }
 
@@ -136,6 +165,12 @@ impl Visited {
         Some(id)
     }
 
+    fn bytes(&self) -> u64 {
+        // A hash set keeps a control byte beside each slot, and has more slots than entries.
+        let slots = self.known.capacity().saturating_mul(8) / 7;
+        slots.saturating_mul(9).saturating_add(self.parents.capacity().saturating_mul(size_of::<(u32, u16)>())) as u64
+    }
+
     fn path_to(&self, mut id: u32) -> Vec<u16> {
         let mut path = Vec::new();
         while let Some((parent, action)) = self.parents.get(id as usize).copied() {
@@ -153,7 +188,7 @@ impl Visited {
 /// Explores the model breadth first. `interrupt` is asked now and then; a reason ends the search.
 pub fn search<M>(model: &M, caps: Caps, interrupt: impl FnMut(&Progress) -> Option<String>) -> Report
 where
-    M: Model,
+    M: Explorable,
     M::State: Hash,
 {
     let mut run = Run {
@@ -188,6 +223,8 @@ where
         }
         depth += 1;
     }
+    run.report.kinds.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    run.report.table_bytes = run.visited.bytes();
     run.report
 }
 
@@ -206,7 +243,7 @@ struct Run<'m, M: Model, I> {
 
 impl<M, I> Run<'_, M, I>
 where
-    M: Model,
+    M: Explorable,
     M::State: Hash,
     I: FnMut(&Progress) -> Option<String>,
 {
@@ -241,18 +278,28 @@ where
                 self.report.states = states;
                 return None;
             }
+            self.report.frontier_peak = self.report.frontier_peak.max(progress.frontier);
             expanded += 1;
             self.model.actions(&state, &mut actions);
             for (index, action) in actions.drain(..).enumerate() {
+                let kind = self.model.kind(&action);
                 let next = self.model.next_state(&state, action).filter(|next| self.model.within_boundary(next));
                 let (Some(next), Ok(index)) = (next, u16::try_from(index)) else { continue };
                 self.report.transitions += 1;
+                self.count(kind);
                 if let Some(next_id) = self.visited.insert(&next, id, index) {
                     next_level.push_back((next_id, next));
                 }
             }
         }
         Some(next_level)
+    }
+
+    fn count(&mut self, kind: &'static str) {
+        match self.report.kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => self.report.kinds.push((kind, 1)),
+        }
     }
 
     fn reason_to_stop(&mut self, progress: &Progress, expanded: u64) -> Option<String> {

@@ -33,6 +33,8 @@ pub struct Topology {
     pub clusters: &'static [(Cluster, Option<Cluster>)],
     /// The operator's script.
     pub script: &'static [ScriptLine],
+    /// Two letters that stand for two partitions of one cluster: they share its coordinator, hence its producer ids.
+    pub one_cluster: Option<(Cluster, Cluster)>,
 }
 
 impl PartialEq for Topology {
@@ -58,30 +60,49 @@ pub const TOPOLOGIES: &[Topology] = &[
         about: "A to B; B is stopped at any time",
         clusters: &[(A, None), (B, Some(A))],
         script: &[stop(B, None)],
+        one_cluster: None,
     },
     Topology {
         name: "failback",
         about: "A to B; B is stopped; B to A; A is stopped; A to B again; B is stopped again",
         clusters: &[(A, None), (B, Some(A))],
         script: &[stop(B, None), start(A, B, Some(0)), stop(A, Some(1)), start(B, A, Some(2)), stop(B, Some(3))],
+        one_cluster: None,
     },
     Topology {
         name: "chain",
         about: "A to B to C; B and C are stopped at any time, in any order",
         clusters: &[(A, None), (B, Some(A)), (C, Some(B))],
         script: &[stop(B, None), stop(C, None)],
+        one_cluster: None,
     },
     Topology {
         name: "chain-4",
         about: "A to B to C to D; B and C are stopped at any time, in any order; D keeps mirroring",
         clusters: &[(A, None), (B, Some(A)), (C, Some(B)), (D, Some(C))],
         script: &[stop(B, None), stop(C, None)],
+        one_cluster: None,
     },
     Topology {
         name: "fan-out",
         about: "A to B and A to C; each is stopped at any time",
         clusters: &[(A, None), (B, Some(A)), (C, Some(A))],
         script: &[stop(B, None), stop(C, None)],
+        one_cluster: None,
+    },
+    Topology {
+        name: "fan-in",
+        about: "A to C and B to C, into two partitions of C; D is the letter of the second one; each is stopped at any time",
+        clusters: &[(A, None), (B, None), (C, Some(A)), (D, Some(B))],
+        script: &[stop(C, None), stop(D, None)],
+        one_cluster: Some((C, D)),
+    },
+    Topology {
+        name: "retarget",
+        about: "A to B and A to C; B is stopped; C is stopped and mirrors B from then on; C is stopped again",
+        clusters: &[(A, None), (B, Some(A)), (C, Some(A))],
+        script: &[stop(B, None), stop(C, Some(0)), start(C, B, Some(1)), stop(C, Some(2))],
+        one_cluster: None,
     },
 ];
 
@@ -98,6 +119,18 @@ impl Topology {
             .iter()
             .filter(|(c, mirrors)| mirrors.is_none() || self.script.iter().any(|l| l.at == *c && l.command == Command::Stop))
             .map(|(c, _)| *c)
+    }
+
+    /// The letter whose coordinator hands out ids and writes markers for this one.
+    #[must_use]
+    pub fn coordinator_of(&self, cluster: Cluster) -> Cluster {
+        self.one_cluster.filter(|(_, second)| *second == cluster).map_or(cluster, |(first, _)| first)
+    }
+
+    /// The clusters in the order in which bounds give them a follower: mirrors before sources.
+    pub fn clusters_by_need(&self) -> impl Iterator<Item = Cluster> + '_ {
+        let mirrors = self.clusters.iter().filter(|(_, m)| m.is_some());
+        mirrors.chain(self.clusters.iter().filter(|(_, m)| m.is_none())).map(|(c, _)| *c)
     }
 
     /// Whether a barrier written by one cluster can reach another's log.

@@ -23,8 +23,8 @@ fn a_variant_differs_in_its_axis_alone() {
     assert_eq!(variant, Design::parse("raw-barrier-inert").unwrap());
     let partial = Design::parse("raw-barrier+applied-by=leader/follower").unwrap();
     assert_eq!(partial.applied_by.to_string(), "leader/follower");
-    let order = Design::parse("raw-barrier+stop-order=truncate/record-lmo/writable/write-barrier").unwrap();
-    assert_eq!(order.stop_order.to_string(), "truncate/record-lmo/writable/write-barrier");
+    let order = Design::parse("raw-barrier+stop-order=truncate/record/bump/abort/writable/write-barrier").unwrap();
+    assert_eq!(order.stop_order.to_string(), "truncate/record/bump/abort/writable/write-barrier");
 }
 
 #[test]
@@ -32,15 +32,16 @@ fn errors_name_the_choices() {
     let error = |text: &str| Design::parse(text).unwrap_err().to_string();
     assert_eq!(
         error("row"),
-        "unknown design 'row'; designs are raw, negate, negate-once, negate-once-barrier, raw-barrier-inert, raw-barrier; \
+        "unknown design 'row'; designs are raw, negate, negate-once, negate-once-barrier, raw-barrier-inert, raw-barrier, \
+         raw-barrier-abort, sound; \
          append +AXIS=CHOICE to vary one"
     );
     assert!(error("raw+barier=none").starts_with("unknown axis 'barier'; axes are pid-mapping, psm-ids, barrier,"));
     assert_eq!(error("raw+timing=late"), "axis 'timing' has no choice 'late'; choices are analysis, position");
     assert_eq!(error("raw+timing"), "axis 'timing' has no choice ''; choices are analysis, position");
     assert!(error("raw+applied-by=leader/nobody").contains("all, or some of leader/follower/reload/segment-recovery"));
-    assert!(error("raw+stop-order=truncate").contains("an order of truncate/record-lmo/write-barrier/writable"));
-    assert!(error("raw+stop-order=truncate/truncate/writable/record-lmo").contains("an order of"));
+    assert!(error("raw+stop-order=truncate").contains("an order of truncate/record/bump/abort/write-barrier/writable"));
+    assert!(error("raw+stop-order=truncate/truncate/writable/record/bump/abort").contains("an order of"));
 }
 
 #[test]

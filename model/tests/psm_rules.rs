@@ -2,16 +2,19 @@
 //!
 //! `r5.0#1` is a replicated batch of producer id 5, epoch 0, sequence 1; `c` is a client's; a final `t` makes it transactional;
 //! `rCM5.1c3` is a replicated COMMIT of id 5, epoch 1, coordinator epoch 3, `mCM` one of the coordinator; `rBAR<A` is a replicated
-//! barrier whose source is A; `cut2` truncates to 2; `crash` kills and recovers. What must come out is the state in the notation of the
+//! barrier whose source is A; `cut2` truncates to 2; `roll` begins a segment;
+//! `restart` stops in good order and starts again; `crash` kills and recovers. What must come out is the state in the notation of the
 //! stories, or the error of the last operation.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail loudly, in its helpers too")]
 
 use cleanslate_model::batch::{Batch, Kind};
 use cleanslate_model::design::Design;
-use cleanslate_model::effect::Outcome;
-use cleanslate_model::ids::{Cluster, CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
-use cleanslate_model::replica::{Replica, ReplicaConfig};
+use cleanslate_model::effect::{Effect, Outcome};
+use cleanslate_model::ids::{Broker, Cluster, CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
+use cleanslate_model::message::{FetchResponse, Request};
+use cleanslate_model::mirror::MirrorState;
+use cleanslate_model::replica::{Replica, ReplicaConfig, Role};
 use cleanslate_model::truth::{Author, Ghost, Writer};
 
 struct Bench {
@@ -23,7 +26,13 @@ struct Bench {
 
 impl Bench {
     fn new(design: &str) -> Self {
-        let config = ReplicaConfig { design: Design::parse(design).unwrap(), cluster: Cluster::B, mirrors: Some(Cluster::A) };
+        let config = ReplicaConfig {
+            design: Design::parse(design).unwrap(),
+            broker: Broker { cluster: Cluster::B, number: 0 },
+            has_peer: false,
+            bulk: false,
+            mirrors: Some(Cluster::A),
+        };
         let replica = config.initial();
         Self { config, replica, last: String::new(), serial: 0 }
     }
@@ -52,40 +61,52 @@ impl Bench {
                 Some(commit) => Kind::Marker { commit, coordinator_epoch: CoordinatorEpoch(number) },
                 None => Kind::Data { transactional },
             },
+            leader_epoch: LeaderEpoch(0),
             author,
         }
     }
 
+    fn become_leader(&mut self, state: MirrorState) {
+        self.replica.mirror.state = state;
+        self.replica.role = Role::Leader;
+    }
+
+    fn fetched(&mut self, response: FetchResponse) {
+        self.become_leader(MirrorState::Mirroring);
+        self.config.mirror(&mut self.replica, Broker { cluster: Cluster::A, number: 0 }, response);
+    }
+
     fn run(&mut self, op: &str) {
-        let outcome = if let Some(text) = op.strip_prefix('r') {
-            let batch = self.batch(text);
-            let end = self.replica.high_watermark();
-            self.replica.durable_mut().mirror.state = cleanslate_model::mirror::MirrorState::Mirroring;
-            self.config.fetched(&mut self.replica, end, batch);
-            match self.replica.durable.mirror.state {
-                cleanslate_model::mirror::MirrorState::Failed => self.replica.journal.iter().find_map(|e| match e {
-                    cleanslate_model::effect::Effect::Mirror { outcome, .. } => Some(*outcome),
-                    _ => None,
-                }),
-                _ => None,
-            }
+        if op == "roll" {
+            self.config.roll(&mut self.replica).unwrap();
+        } else if op == "restart" {
+            let mirror = self.replica.mirror;
+            self.config.restart(&mut self.replica);
+            self.config.lead(&mut self.replica, LeaderEpoch(1), false, mirror);
+        } else if let Some(text) = op.strip_prefix('r') {
+            let (batch, offset) = (self.batch(text), self.replica.log_end());
+            self.fetched(FetchResponse::Batches { offset, batches: vec![batch], high_watermark: offset });
         } else if op == "crash" {
+            let mirror = self.replica.mirror;
             self.replica = self.config.recovered(&self.replica.durable);
-            None
+            self.config.lead(&mut self.replica, LeaderEpoch(1), false, mirror);
         } else if let Some(target) = op.strip_prefix("cut") {
-            self.replica.durable_mut().mirror.state = cleanslate_model::mirror::MirrorState::Mirroring;
-            self.config.out_of_range(&mut self.replica, Offset(target.parse().unwrap()));
-            None
+            self.fetched(FetchResponse::OutOfRange(Offset(target.parse().unwrap())));
         } else {
-            self.replica.durable_mut().mirror.state = cleanslate_model::mirror::MirrorState::Stopped;
+            self.become_leader(MirrorState::Stopped);
             let (who, text) = op.split_at(1);
             let batch = self.batch(text);
+            let request = Request { batch, producer: 9, correlation: 1, resent: false };
             match who {
-                "c" => self.config.produce(&mut self.replica, batch),
-                "m" => self.config.write_marker(&mut self.replica, batch),
+                "c" => self.config.produce(&mut self.replica, request),
+                "m" => self.config.write_marker(&mut self.replica, request),
                 _ => panic!("{op}"),
-            }
-        };
+            };
+        }
+        let outcome = self.replica.journal.iter().find_map(|e| match e {
+            Effect::Append { outcome, .. } | Effect::Copy { outcome, .. } => Some(*outcome),
+            _ => None,
+        });
         self.replica.journal.clear();
         self.last = match outcome {
             Some(Outcome::Rejected(why)) => why.class().trim_end_matches("Exception").to_owned(),
@@ -103,7 +124,7 @@ impl Bench {
         });
         let entries: Vec<_> = entries.collect();
         let lso = self.replica.last_stable_offset();
-        let end = self.replica.high_watermark();
+        let end = self.replica.log_end();
         let stable = if lso == end { String::new() } else { format!(" lso {lso}") };
         let last = if self.last.is_empty() { String::new() } else { format!(" {}", self.last) };
         format!("{{{}}}{stable}{last}", entries.join(" "))
@@ -199,6 +220,30 @@ fn truncation_rebuilds_from_the_newest_snapshot() {
         ("r7.0#0 r7.0#1 r7.1#0 r7.0#2", "{7:e0[2@3]}"),
         ("r7.0#0 r7.0#1 crash r7.1#0 r7.0#2 r9.0#0 cut4", "{7:e0[1@1,2@3]}"),
     ]);
+}
+
+#[test]
+fn segments_and_restarts() {
+    check(&[
+        // A stop in good order leaves one batch an id, too, and open transactions open (PSM-12).
+        ("r5.0#0 r5.0#1 restart r5.0#2", "{5:e0[1@1,2@2]}"),
+        ("r5.0#0t r6.0#0 restart", "{5:e0[0@0]txn@0 6:e0[0@1]} lso 0"),
+        // A roll takes a snapshot (LOG-4): a truncation above it replays from there.
+        ("r5.0#0 r5.0#1 roll r5.0#2 r5.0#3 cut3", "{5:e0[1@1,2@2]}"),
+        ("r5.0#0 r5.0#1 roll r5.0#2 cut2", "{5:e0[1@1]}"),
+        // Segment recovery begins with the last segment.
+        ("r5.0#0 r5.0#1 roll r5.0#2 r5.0#3 crash", "{5:e0[3@3]}"),
+        ("r5.0#0t roll r6.0#0 crash rAB5.0c0", "{5:e0[0@0]c0 6:e0[0@1]}"),
+        // Each segment is replayed as a call of its own.
+        ("r7.0#0 r7.0#1 crash r7.1#0 roll r7.0#2 r9.0#0 cut4", "{7:e0[2@3]}"),
+    ]);
+}
+
+#[test]
+fn empty_state_is_built_again_by_design() {
+    let log = "r5.0#0 r6.0#0 rBAR<C cut2";
+    check_design("raw-barrier+reload-when-empty=done", &[(log, "{5:e0[0@0] 6:e0[0@1]}")]);
+    check_design("raw-barrier+reload-when-empty=skipped", &[(log, "{}")]);
 }
 
 #[test]

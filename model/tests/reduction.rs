@@ -54,3 +54,21 @@ fn with_a_transaction() {
 fn with_two_producers_in_a_cluster() {
     check("active-passive", "small,transactional=1");
 }
+
+#[test]
+fn with_a_follower() {
+    check("active-passive", "small,followers=1");
+    check("active-passive", "small,followers=1,elections=1");
+}
+
+#[test]
+fn with_a_resend_and_with_a_batch_given_up() {
+    check("active-passive", "small,retries=1");
+    check("active-passive", "small,batches=2,bumps=1");
+}
+
+#[test]
+fn with_segments_and_restarts() {
+    check("active-passive", "small,rolls=1,restarts=1");
+    check("active-passive", "small,batches=2,bulk=1");
+}

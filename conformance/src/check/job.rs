@@ -87,8 +87,31 @@ pub struct JobReport {
     pub complete: bool,
     /// The largest number of steps.
     pub depth: u32,
+    /// New states for each number of steps.
+    pub growth: Vec<u64>,
+    /// Transitions by the kind of their action, the most frequent first.
+    pub actions: Vec<(&'static str, u64)>,
+    /// What a state costs in the search's own tables, in bytes.
+    pub bytes_per_state: u64,
+    /// The largest number of states that waited to be expanded.
+    pub frontier_peak: u64,
     /// The time that the search took.
     pub seconds: f64,
+}
+
+impl JobReport {
+    /// States found in a second.
+    #[must_use]
+    pub fn states_per_second(&self) -> u64 {
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate for people, positive and far below the limits"
+        )]
+        let rate = (self.states as f64 / self.seconds.max(1e-9)).round() as u64;
+        rate
+    }
 }
 
 /// Runs one job.
@@ -111,7 +134,18 @@ pub fn run_job(job: &Job, engine: Engine, caps: &Caps, dir: &Path) -> Result<Job
         }
     }
     let complete = report.ending == Ending::Complete;
-    Ok(JobReport { groups, states: report.states, transitions: report.transitions, complete, depth: report.depth(), seconds })
+    Ok(JobReport {
+        groups,
+        states: report.states,
+        transitions: report.transitions,
+        complete,
+        depth: report.depth(),
+        bytes_per_state: report.bytes_per_state(),
+        growth: report.growth,
+        actions: report.kinds,
+        frontier_peak: report.frontier_peak,
+        seconds,
+    })
 }
 
 fn explore(scenario: &Scenario, caps: &Caps, started: Instant) -> Report {
@@ -151,7 +185,11 @@ fn explore_with_stateright(job: &Job) -> Report {
     Report {
         states: checker.unique_state_count() as u64,
         transitions: (checker.state_count() as u64).saturating_sub(1),
+        // stateright tells neither kinds of actions nor what it holds.
+        kinds: Vec::new(),
         growth,
+        frontier_peak: 0,
+        table_bytes: 0,
         ending: Ending::Complete,
         discoveries,
     }

@@ -27,9 +27,38 @@ pub fn json_verdict(job: &Job, report: &JobReport, result: &GroupVerdict, expect
         "length": shortest.map(|(_, c)| c.length),
         "states": report.states,
         "depth": report.depth,
+        "growth": report.growth,
+        "actions": actions(report),
+        "bytes_per_state": report.bytes_per_state,
+        "frontier_peak": report.frontier_peak,
+        "states_per_second": report.states_per_second(),
         "seconds": (report.seconds * 100.0).round() / 100.0,
         "trace": shortest.map(|(_, c)| c.path.display().to_string()),
     })
+}
+
+fn actions(report: &JobReport) -> Vec<Value> {
+    report.actions.iter().map(|(kind, count)| json!({ "action": kind, "count": count })).collect()
+}
+
+/// Where the largest space comes from: its cost, its growth, and what happens most in it; three lines, or none.
+#[must_use]
+pub fn largest(rows: &[(Job, JobReport)]) -> String {
+    let Some((job, report)) = rows.iter().max_by_key(|(_, r)| r.states) else { return String::new() };
+    let (states, rate, bytes, peak) = (report.states, report.states_per_second(), report.bytes_per_state, report.frontier_peak);
+    let growth: Vec<String> = report.growth.iter().map(u64::to_string).collect();
+    let transitions = report.transitions.max(1);
+    let share = |(kind, count): &(&str, u64)| format!("{kind} {} %", count.saturating_mul(100) / transitions);
+    let often: Vec<String> = report.actions.iter().take(6).map(share).collect();
+    let mut out = format!(
+        "largest: {} in {}, {states} states, {rate} a second, {bytes} bytes each in the tables, at most {peak} at once in the frontier\n",
+        job.design, job.topology.name
+    );
+    let _ = writeln!(out, "  new states by depth: {}", growth.join(" "));
+    if !often.is_empty() {
+        let _ = writeln!(out, "  of {transitions} transitions: {}", often.join(", "));
+    }
+    out
 }
 
 /// The last line.
@@ -107,9 +136,8 @@ pub fn table(rows: &[(Job, JobReport)]) -> String {
             });
             let _ = write!(out, "  {cell:<18}");
         }
-        #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
-        let rate = report.states as f64 / report.seconds.max(1e-9);
-        let _ = writeln!(out, "  {:>10}  {:>5}  {:>8.2}  {:>9.0}", report.states, report.depth, report.seconds, rate);
+        let rate = report.states_per_second();
+        let _ = writeln!(out, "  {:>10}  {:>5}  {:>8.2}  {:>9}", report.states, report.depth, report.seconds, rate);
     }
     out
 }

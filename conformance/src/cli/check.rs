@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::output::print;
 use super::{CheckArgs, CliError, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE, Engine};
 use crate::check::{
-    Caps, CounterexampleError, ExpectedTable, Job, JobReport, Plan, Verdict, json_summary, json_verdict, resident_bytes, run_job,
-    story_of, table, tsv,
+    Caps, CounterexampleError, ExpectedTable, Job, JobReport, Plan, Verdict, json_summary, json_verdict, largest, resident_bytes,
+    run_job, story_of, table, tsv,
 };
 
 use crate::parallel;
@@ -147,6 +147,7 @@ fn closing(
         count(Verdict::Inconclusive),
         elapsed.as_secs_f64(),
     );
+    out.push_str(&largest(rows));
     for (job, report) in rows {
         for result in &report.groups {
             if let Some(why) = &result.why {

@@ -62,12 +62,12 @@ pub fn header(scenario: &Scenario, design: &str, property: Option<&PropertySpec>
 pub fn step_of(scenario: &Scenario, number: u32, state: &cleanslate_model::scenario::State, action: &Action) -> Option<Step> {
     let (parts, next) = scenario.explain(state, action)?;
     let say = cleanslate_model::story::step_line(scenario, state, &parts, &next);
-    let ops: Vec<_> = parts.iter().flat_map(|part| ops_of(scenario, part)).collect();
+    let ops = ops_of(scenario, state, &parts, &next);
     let touched = |name: &str| ops.iter().any(|op| op.replica() == name);
     let states = scenario
         .replicas(&next)
-        .filter(|(cluster, _)| touched(cluster.name()))
-        .map(|(cluster, replica)| (cluster.name().to_owned(), replica_state(scenario, replica)))
+        .filter(|(broker, _)| touched(&broker.to_string()))
+        .map(|(broker, replica)| (broker.to_string(), replica_state(scenario, replica)))
         .collect();
     Some(Step { n: number, say, ops, state: states })
 }
@@ -90,12 +90,13 @@ fn scenario_ref(scenario: &Scenario, design: &str) -> ScenarioRef {
 }
 
 fn replicas(scenario: &Scenario) -> Vec<ReplicaDecl> {
-    let decl = |(cluster, mirrors): &(cleanslate_model::ids::Cluster, Option<cleanslate_model::ids::Cluster>)| ReplicaDecl {
-        name: cluster.name().to_owned(),
-        cluster: cluster.name().to_owned(),
-        mirrors: mirrors.map(|m| m.name().to_owned()),
+    let mirrors = |cluster| scenario.topology.clusters.iter().find(|(c, _)| *c == cluster).and_then(|(_, source)| *source);
+    let decl = |broker: &cleanslate_model::ids::Broker| ReplicaDecl {
+        name: broker.to_string(),
+        cluster: broker.cluster.name().to_owned(),
+        mirrors: mirrors(broker.cluster).map(|m| m.name().to_owned()),
     };
-    scenario.topology.clusters.iter().map(decl).collect()
+    scenario.directory.brokers.iter().map(decl).collect()
 }
 
 fn producers(scenario: &Scenario) -> Vec<ProducerDecl> {

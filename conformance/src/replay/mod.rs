@@ -13,7 +13,7 @@ use crate::target::{Observed, Target, TargetError};
 use crate::trace::format::{Expect, Op, ReplicaState, Step, Trace};
 use crate::witness::{Frame, Judgement, Witness};
 
-pub use difference::{Difference, first_difference};
+pub use difference::{Difference, first_difference, state_difference};
 
 /// How a replay went.
 #[derive(Clone, Debug)]
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
                 self.states.insert(replica.clone(), self.ledger.label(replica, state));
             }
             let actual = self.states.get(replica);
-            let difference = actual.and_then(|actual| first_difference(expected, actual));
+            let difference = actual.and_then(|actual| state_difference(expected, actual));
             first = first.or_else(|| difference.map(|d| divergence(step, None, d.under(&format!("state.{replica}")))));
         }
         Ok(first)
@@ -264,8 +264,10 @@ pub fn describe(op: &Op) -> String {
         Op::Truncate { replica, offset } | Op::HighWatermark { replica, offset } | Op::LastMirroredOffset { replica, offset } => {
             format!("{kind} {replica} to {offset}")
         }
-        Op::MirrorState { replica, to, .. } => format!("{kind} {replica} to {}", to.name()),
-        Op::Crash { replica } => format!("{kind} {replica}"),
+        Op::MirrorState { replica, to, .. } | Op::LearnMirrorState { replica, to, .. } => {
+            format!("{kind} {replica} to {}", to.name())
+        }
+        Op::Crash { replica } | Op::Lead { replica } | Op::Roll { replica } => format!("{kind} {replica}"),
         Op::Recover { replica, clean } => {
             format!("{kind} {replica} {}", if *clean { "after a clean stop" } else { "after a crash" })
         }

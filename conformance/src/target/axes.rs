@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cleanslate_log::barrier::{AppliedOn, BarrierPolicy, Clears, Propagated, Timing};
+use cleanslate_log::barrier::{AppliedOn, BarrierPolicy, Clears, EmptyState, Propagated, Timing};
 use cleanslate_log::log::LogConfig;
 use cleanslate_log::mirror::{MirrorDesign, PidMapping};
 use cleanslate_log::psm::ProducerIdVisibility;
@@ -13,11 +13,46 @@ use super::TargetError;
 const LOG_AXES: [&str; 7] = ["pid-mapping", "psm-ids", "barrier", "clears", "propagated", "timing", "applied-by"];
 
 /// The axes that decide which operations a trace has. A log never sees them; they may be missing.
-const SCRIPT_AXES: [(&str, &[&str]); 3] = [
+const SCRIPT_AXES: [(&str, &[&str]); 18] = [
     ("fetch-bound", &["lso", "hw"]),
     ("open-transactions", &["truncate", "abort", "leave"]),
-    ("alignment", &["none", "own-lso", "lmo", "lme"]),
+    ("alignment", &["none", "own-lso", "lmo", "lme", "both"]),
+    ("alignment-scope", &["direct", "any"]),
+    ("alignment-waits", &["in-sync", "every-replica"]),
+    ("stop-acks", &["none", "barrier", "all", "every-step"]),
+    ("stop-resume", &["redo", "continue"]),
+    ("record", &["again", "once"]),
+    ("epoch-bump", &["on", "off"]),
+    ("leader-epochs", &["keep", "rewrite"]),
+    ("epoch-fencing", &["on", "off"]),
+    ("divergence", &["none", "followers", "all"]),
+    ("state-fencing", &["on", "off"]),
+    ("leader-truncation", &["keeps-follower", "forgets-follower"]),
+    ("unanswered-at-start", &["kept", "refused"]),
+    ("gate", &["stopped", "stopping"]),
+    ("own-epoch", &["while-writable", "always"]),
+    ("fault", SCRIPT_FAULTS),
 ];
+
+/// The faults of the kill list that decide which operations a trace has; those in the rules of the log itself it does not have.
+const SCRIPT_FAULTS: &[&str] = &[
+    "high-watermark-alone",
+    "in-sync-too-early",
+    "acknowledged-too-early",
+    "election-keeps-epoch",
+    "epoch-raised-alone",
+    "stop-forgotten",
+    "stop-taken-for-done",
+    "aborts-only-one",
+    "records-nothing",
+    "mirror-reads-to-end",
+    "deposed-is-believed",
+    "own-epoch-unknown",
+    "cuts-to-leaders-end",
+];
+
+/// What stock Kafka does with producer state that was empty before a truncation; a log axis that older traces lack.
+const RELOAD_WHEN_EMPTY: &str = "reload-when-empty";
 
 /// The order of stop steps: a list of the step names that the model has, told for information.
 const STOP_ORDER: &str = "stop-order";
@@ -29,7 +64,7 @@ impl<'a> Axes<'a> {
     /// Takes the axes of a trace; an axis that no design has is an error.
     pub(super) fn new(axes: &'a BTreeMap<String, String>) -> Result<Self, TargetError> {
         let known: BTreeSet<&'static str> =
-            LOG_AXES.into_iter().chain(SCRIPT_AXES.iter().map(|(key, _)| *key)).chain([STOP_ORDER]).collect();
+            LOG_AXES.into_iter().chain(SCRIPT_AXES.iter().map(|(key, _)| *key)).chain([STOP_ORDER, RELOAD_WHEN_EMPTY]).collect();
         if let Some(unknown) = axes.keys().find(|key| !known.contains(key.as_str())) {
             return Err(TargetError::UnknownAxis { axis: unknown.clone(), choices: known.into_iter().collect() });
         }
@@ -62,10 +97,23 @@ impl<'a> Axes<'a> {
             )?,
             timing: self.choice("timing", &[("analysis", Timing::AtAnalysis), ("position", Timing::AtPosition)])?,
             applied_on: self.applied_on()?,
+            empty_state: if self.0.contains_key(RELOAD_WHEN_EMPTY) {
+                self.choice(RELOAD_WHEN_EMPTY, &[("skipped", EmptyState::Kept), ("done", EmptyState::Rebuilt)])?
+            } else {
+                EmptyState::Kept
+            },
             ..BarrierPolicy::default()
         };
         let ids = self.choice("psm-ids", &[("mapped", ProducerIdVisibility::Mapped), ("stock", ProducerIdVisibility::Stock)])?;
         Ok(LogConfig { barrier, ids, ..LogConfig::default() })
+    }
+
+    /// Whether clients may write from the beginning of a stop on.
+    pub(super) fn open_while_stopping(&self) -> Result<bool, TargetError> {
+        if !self.0.contains_key("gate") {
+            return Ok(false);
+        }
+        self.choice("gate", &[("stopped", false), ("stopping", true)])
     }
 
     /// The mirror's part of the design, as far as a log sees it.

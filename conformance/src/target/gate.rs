@@ -5,6 +5,7 @@
 
 use cleanslate_log::mirror::{Machine, MirrorDesign, MirrorEvent, MirrorState as State, MirrorStatus};
 
+use super::in_process::log_state;
 use crate::trace::format::{Batch, Control, MirrorState, Origin};
 
 /// What Kafka would answer to a turn that no mirror takes, and to a mirror that appends without a fetcher.
@@ -65,6 +66,13 @@ impl Gate {
         true
     }
 
+    /// Takes over the state that the cluster's metadata name, whatever it was before.
+    pub(super) fn learn(&mut self, state: MirrorState) {
+        self.state = log_state(state);
+        self.failed_from = None;
+        self.fetching = self.state.permissions().mirror_fetches;
+    }
+
     /// The broker starts again: a mirror goes on fetching.
     pub(super) fn reopen(&mut self) {
         self.fetching = self.state.permissions().mirror_fetches;
@@ -75,19 +83,5 @@ impl Gate {
         let by_a_stop = matches!(batch.control, Some(Control::MirrorPidReset { .. } | Control::Abort { .. }));
         let allowed = self.state.permissions();
         allowed.appends || allowed.stop_appends && origin != Origin::Client && by_a_stop
-    }
-}
-
-const fn log_state(state: MirrorState) -> State {
-    match state {
-        MirrorState::LogAlignment => State::LogAlignment,
-        MirrorState::EpochFencing => State::EpochFencing,
-        MirrorState::UleRecovery => State::UleRecovery,
-        MirrorState::Mirroring => State::Mirroring,
-        MirrorState::Pausing => State::Pausing,
-        MirrorState::Paused => State::Paused,
-        MirrorState::Stopping => State::Stopping,
-        MirrorState::Stopped => State::Stopped,
-        MirrorState::Failed => State::Failed,
     }
 }

@@ -1,17 +1,18 @@
 //! The target `impl`: the log of this project in the same process, over storage in memory.
 //!
 //! A crash is that of a process: what was appended survives, what was only in memory does not. Everything happens at one moment and
-//! under one leader epoch, because no trace tells of clocks or elections.
+//! under one leader epoch, because no trace tells of clocks or epochs.
 
 use std::collections::BTreeMap;
 
 use cleanslate_log::barrier::BarrierPolicy;
-use cleanslate_log::log::{AppendError, AppendResult, FetchIsolation, LogConfig, LogError, PartitionLog, Recovery};
+use cleanslate_log::log::{AppendError, AppendResult, FetchIsolation, LogConfig, LogError, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::mirror::{MirrorDesign, MirrorError, MirrorMetadata, MirrorPartition, MirrorState as LogMirrorState};
-use cleanslate_log::psm::{AppendOrigin, ProducerIdVisibility, TransactionVersion};
+use cleanslate_log::psm::{AppendOrigin, ProducerIdVisibility, TransactionVersion, snapshot_files};
 use cleanslate_log::record::BatchReader;
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
+use serde::Serialize;
 
 use super::axes::Axes;
 use super::codec::{NOW, encode};
@@ -39,6 +40,8 @@ pub struct InProcess {
     stock: StockRules,
     config: LogConfig,
     design: MirrorDesign,
+    /// Clients may write from the beginning of a stop on.
+    open_while_stopping: bool,
     replicas: BTreeMap<String, Replica>,
     /// How many batches were sent, so that no two have the same payload.
     sent: u64,
@@ -48,6 +51,15 @@ pub struct InProcess {
 struct Replica {
     cluster: String,
     broker: Broker,
+}
+
+/// The files of a replica, by the offsets in their names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Files {
+    /// The base offsets of the segments.
+    pub segments: Vec<i64>,
+    /// The offsets of the producer snapshots.
+    pub snapshots: Vec<i64>,
 }
 
 /// A replica's broker.
@@ -103,13 +115,14 @@ impl Target for InProcess {
         if self.stock.ids {
             config.ids = ProducerIdVisibility::Stock;
         }
+        let open_while_stopping = axes.open_while_stopping()?;
         let mut replicas = BTreeMap::new();
         for replica in &trace.replicas {
             let partition = new_partition(&config, &design, replica.mirrors.as_deref()).map_err(failed)?;
             let broker = Broker::Up(Box::new(partition));
             replicas.insert(replica.name.clone(), Replica { cluster: replica.cluster.clone(), broker });
         }
-        *self = Self { stock: self.stock, config, design, replicas, sent: 0 };
+        *self = Self { stock: self.stock, config, design, open_while_stopping, replicas, sent: 0 };
         Ok(())
     }
 
@@ -128,6 +141,16 @@ impl Target for InProcess {
             Op::MirrorState { replica, to, source } => {
                 let result = turn(self.up(replica)?, *to, source.as_deref());
                 Ok(answer(result, MirrorError::kafka_class, |()| Observed::Done))
+            }
+            Op::LearnMirrorState { replica, to, source } => {
+                let result = self.up(replica)?.learn(log_state(*to), source.as_deref());
+                Ok(answer(result, MirrorError::kafka_class, |()| Observed::Done))
+            }
+            // Who leads is the cluster's business: a log does what it is told.
+            Op::Lead { replica } => self.up(replica).map(|_| Observed::Done),
+            Op::Roll { replica } => {
+                let result = self.up(replica)?.log_mut().roll(NOW);
+                Ok(answer(result, LogError::kafka_class, |_| Observed::Done))
             }
             Op::LastMirroredOffset { replica, offset } => record_last_mirrored(self.up(replica)?, Offset(*offset)),
             Op::Crash { replica } => self.crash(replica),
@@ -148,6 +171,20 @@ impl InProcess {
         self.replicas.get(name).ok_or_else(|| TargetError::UnknownReplica(name.to_owned()))
     }
 
+    /// The base offsets of a replica's segments, and the offsets of its producer snapshots: what a trace does not tell of its files.
+    ///
+    /// # Errors
+    /// [`TargetError`] if there is no such replica, or its storage cannot be read.
+    pub fn files(&self, name: &str) -> Result<Files, TargetError> {
+        let (Broker::Up(partition) | Broker::Down(partition, _)) = &self.replica(name)?.broker;
+        let log = partition.log();
+        let snapshots = snapshot_files(log.storage()).map_err(failed)?;
+        Ok(Files {
+            segments: log.segments().map(|(base, _)| base.get()).collect(),
+            snapshots: snapshots.iter().map(|file| file.offset.get()).collect(),
+        })
+    }
+
     fn up(&mut self, name: &str) -> Result<&mut Partition, TargetError> {
         match self.replicas.get_mut(name).map(|r| &mut r.broker) {
             Some(Broker::Up(partition)) => Ok(partition),
@@ -159,15 +196,20 @@ impl InProcess {
     fn append(&mut self, replica: &str, origin: Origin, batch: &Batch) -> Result<Observed, TargetError> {
         self.sent += 1;
         let bytes = encode(batch, self.sent)?.bytes().clone();
+        let open_while_stopping = self.open_while_stopping;
         let partition = self.up(replica)?;
+        let stopping = partition.state() == LogMirrorState::Stopping;
         let (origin, tv) = match origin {
             Origin::Client => (AppendOrigin::Client, TransactionVersion::Unknown),
+            Origin::Coordinator if !stopping => (AppendOrigin::Coordinator, TransactionVersion::V2),
             // The ABORT markers of a stop carry the producer's present epoch, as they did before transaction version 2.
-            Origin::Coordinator if partition.state() == LogMirrorState::Stopping => {
-                (AppendOrigin::Coordinator, TransactionVersion::V0)
-            }
-            Origin::Coordinator => (AppendOrigin::Coordinator, TransactionVersion::V2),
+            Origin::Coordinator | Origin::StoppingMirror => (AppendOrigin::Coordinator, TransactionVersion::V0),
         };
+        if stopping && open_while_stopping && origin == AppendOrigin::Client {
+            // The gate of this design is open already; that of the partition is not.
+            let result = partition.log_mut().append_as_leader(bytes, origin, LEADER_EPOCH, tv, NOW);
+            return Ok(answer(result, AppendError::kafka_class, appended));
+        }
         let result = partition.append_as_leader(bytes, origin, LEADER_EPOCH, tv, NOW);
         Ok(answer(result, AppendError::kafka_class, appended))
     }
@@ -219,9 +261,11 @@ impl InProcess {
         if clean {
             log.close_clean().map_err(failed)?;
         }
-        let opened = MirrorPartition::open(log.into_storage(), self.config.clone(), self.design.clone(), recovery, NOW);
-        match opened {
-            Ok((partition, _)) => {
+        // What a roll has made durable is not recovered again.
+        let options = OpenOptions { recovery, recovery_point: log.recovery_point(), log_start_offset: log.log_start_offset() };
+        let opened = PartitionLog::open(log.into_storage(), self.config.clone(), options, NOW);
+        match opened.and_then(|(log, _)| MirrorPartition::new(log, self.design.clone())) {
+            Ok(partition) => {
                 self.put(name, Broker::Up(Box::new(partition)));
                 Ok(Observed::Done)
             }
@@ -249,23 +293,30 @@ fn new_partition(config: &LogConfig, design: &MirrorDesign, mirrors: Option<&str
     MirrorPartition::new(PartitionLog::create(storage, config.clone(), NOW)?, design.clone())
 }
 
+pub(super) const fn log_state(state: MirrorState) -> LogMirrorState {
+    match state {
+        MirrorState::LogAlignment => LogMirrorState::LogAlignment,
+        MirrorState::EpochFencing => LogMirrorState::EpochFencing,
+        MirrorState::UleRecovery => LogMirrorState::UleRecovery,
+        MirrorState::Mirroring => LogMirrorState::Mirroring,
+        MirrorState::Pausing => LogMirrorState::Pausing,
+        MirrorState::Paused => LogMirrorState::Paused,
+        MirrorState::Stopping => LogMirrorState::Stopping,
+        MirrorState::Stopped => LogMirrorState::Stopped,
+        MirrorState::Failed => LogMirrorState::Failed,
+    }
+}
+
 fn turn(partition: &mut Partition, to: MirrorState, source: Option<&str>) -> Result<(), MirrorError> {
     match (to, source) {
         (MirrorState::LogAlignment, Some(source)) => partition.start(source).map(|_| ()),
-        (MirrorState::LogAlignment, None) => partition.transition(LogMirrorState::LogAlignment),
-        (MirrorState::EpochFencing, _) => partition.transition(LogMirrorState::EpochFencing),
-        (MirrorState::UleRecovery, _) => partition.transition(LogMirrorState::UleRecovery),
-        (MirrorState::Mirroring, _) => partition.transition(LogMirrorState::Mirroring),
-        (MirrorState::Pausing, _) => partition.transition(LogMirrorState::Pausing),
-        (MirrorState::Paused, _) => partition.transition(LogMirrorState::Paused),
         (MirrorState::Stopping, _) => {
             partition.transition(LogMirrorState::Stopping)?;
             // The first step of every stop sequence, and no operation of its own: it changes no log.
             partition.remove_fetcher();
             Ok(())
         }
-        (MirrorState::Stopped, _) => partition.transition(LogMirrorState::Stopped),
-        (MirrorState::Failed, _) => partition.transition(LogMirrorState::Failed),
+        (to, _) => partition.transition(log_state(to)),
     }
 }
 

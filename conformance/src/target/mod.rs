@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::trace::format::{Batch, Expect, LogEntry, MirrorState, Op, OpenTransaction, ProducerEntry, ReplicaState, Trace};
+use crate::trace::format::{
+    AbortedTransaction, Batch, Expect, LogEntry, MirrorState, Op, OpenTransaction, ProducerEntry, ReplicaState, Trace,
+};
 
 /// An implementation of the replica logs of a trace.
 pub trait Target {
@@ -139,6 +141,8 @@ pub struct ObservedState {
     pub producers: Vec<ProducerEntry>,
     /// The open transactions in order of first offset.
     pub open_transactions: Vec<OpenTransaction>,
+    /// The transaction index in order of its entries; none if the target does not show it.
+    pub aborted_transactions: Option<Vec<AbortedTransaction>>,
 }
 
 impl ObservedState {
@@ -160,6 +164,7 @@ impl ObservedState {
             log: log.collect(),
             producers: self.producers,
             open_transactions: self.open_transactions,
+            aborted_transactions: self.aborted_transactions,
         }
     }
 }

@@ -20,7 +20,9 @@ use crate::adapter::message::{Config, HighWatermarkRule, Isolation, Origin as Se
 use crate::adapter::reply::{Answer, Append, Failure, FailureKind, Reply};
 use crate::adapter::state::{Producer, State};
 use crate::adapter::{Adapter, Hex, Operation};
-use crate::trace::format::{Batch, CachedBatch, MirrorState, Op, OpenTransaction, Origin, ProducerEntry, Trace};
+use crate::trace::format::{
+    AbortedTransaction, Batch, CachedBatch, MirrorState, Op, OpenTransaction, Origin, ProducerEntry, Trace,
+};
 
 /// The leader epoch of every append.
 const LEADER_EPOCH: i32 = 0;
@@ -42,6 +44,8 @@ struct Replica {
     log: String,
     cluster: String,
     gate: Gate,
+    /// Up to where the log is known to be durable.
+    recovery_point: i64,
     life: Life,
     /// What the last operation has left.
     batches: Vec<RecordBatch>,
@@ -93,7 +97,15 @@ impl Target for OverAdapter<'_> {
             self.adapter.send(&create, true).map_err(failed)?;
             let gate = Gate::new(&design, declared.mirrors.is_some());
             let state = ObservedState { mirror_state: mirror_state(gate.state()), ..empty() };
-            let replica = Replica { log, cluster: declared.cluster.clone(), gate, life: Life::Up, batches: Vec::new(), state };
+            let replica = Replica {
+                log,
+                cluster: declared.cluster.clone(),
+                gate,
+                recovery_point: 0,
+                life: Life::Up,
+                batches: Vec::new(),
+                state,
+            };
             self.replicas.insert(declared.name.clone(), replica);
         }
         self.adapter.receive().map_err(failed)?;
@@ -114,7 +126,9 @@ impl Target for OverAdapter<'_> {
             Op::Append { replica, origin, batch, .. } => self.append(replica, *origin, batch),
             Op::Mirror { replica, from, offset, batches, .. } => self.mirror(replica, from, *offset, *batches),
             Op::Truncate { replica, offset } => {
-                let log = self.up(replica)?.log.clone();
+                let truncated = self.up(replica)?;
+                truncated.recovery_point = truncated.recovery_point.min(*offset);
+                let log = truncated.log.clone();
                 self.done(replica, vec![Operation::Truncate { log, offset: *offset }])
             }
             Op::HighWatermark { replica, offset } => {
@@ -134,6 +148,22 @@ impl Target for OverAdapter<'_> {
                     return Err(impossible(format!("the log ends at offset {end}, expected the last mirrored offset {offset}")));
                 }
                 Ok(Observed::Done)
+            }
+            Op::LearnMirrorState { replica, to, .. } => {
+                let replica = self.up(replica)?;
+                replica.gate.learn(*to);
+                replica.state.mirror_state = mirror_state(replica.gate.state());
+                Ok(Observed::Done)
+            }
+            // Who leads is the cluster's business: a log does what it is told.
+            Op::Lead { replica } => self.up(replica).map(|_| Observed::Done),
+            Op::Roll { replica } => {
+                let log = self.up(replica)?.log.clone();
+                let observed = self.done(replica, vec![Operation::Roll { log: log.clone() }, Operation::Flush { log }])?;
+                // What a roll has made durable is not recovered again.
+                let replica = self.up(replica)?;
+                replica.recovery_point = replica.state.log_end_offset;
+                Ok(observed)
             }
             Op::Crash { replica } => {
                 let replica = self.up(replica)?;
@@ -173,8 +203,8 @@ impl OverAdapter<'_> {
         let (origin, transaction_version) = match origin {
             Origin::Client => (Sender::Client, -1),
             // The ABORT markers of a stop carry the producer's present epoch, as they did before transaction version 2.
-            Origin::Coordinator if replica.gate.state() == LogMirrorState::Stopping => (Sender::Coordinator, 0),
-            Origin::Coordinator => (Sender::Coordinator, 2),
+            Origin::Coordinator if replica.gate.state() != LogMirrorState::Stopping => (Sender::Coordinator, 2),
+            Origin::Coordinator | Origin::StoppingMirror => (Sender::Coordinator, 0),
         };
         let (log, batch) = (replica.log.clone(), Hex::from(bytes.bytes().as_ref()));
         let append = Operation::AppendLeader { log, batch, origin, leader_epoch: LEADER_EPOCH, transaction_version, guard: 0 };
@@ -215,14 +245,14 @@ impl OverAdapter<'_> {
 
     fn recover(&mut self, name: &str, clean: bool) -> Result<Observed, TargetError> {
         let replica = self.replica(name)?;
-        let log = replica.log.clone();
+        let (log, recovery_point) = (replica.log.clone(), replica.recovery_point);
         let stop = match (replica.life, clean) {
             (Life::Up, _) => return Err(impossible(format!("the broker of {name} is up already"))),
             (Life::Down, true) => Some(Operation::Close { log: log.clone() }),
             (Life::Down, false) => Some(Operation::Crash { log: log.clone(), cuts: Vec::new(), lost: Vec::new() }),
             (Life::Closed, _) => None,
         };
-        let open = Operation::Open { log, clean, recovery_point: 0, log_start: 0, now_ms: None };
+        let open = Operation::Open { log, clean, recovery_point, log_start: 0, now_ms: None };
         let observed = self.done(name, stop.into_iter().chain([open]).collect())?;
         if let Some(replica) = self.replicas.get_mut(name) {
             replica.gate.reopen();
@@ -322,6 +352,7 @@ impl OverAdapter<'_> {
             log,
             producers: state.producers.iter().map(entry).collect(),
             open_transactions: open.map(|t| OpenTransaction { producer_id: t.producer_id, first_offset: t.first_offset }).collect(),
+            aborted_transactions: state.aborted_transactions.as_ref().map(|all| all.iter().map(aborted).collect()),
         };
         replica.life = Life::Up;
         replica.batches = batches;
@@ -341,6 +372,10 @@ fn appended(outcome: Result<Answer, Failure>) -> Result<Observed, TargetError> {
         Ok(other) => return Err(failed(format!("an append was answered by {other:?}"))),
         Err(failure) => Observed::Error(failure.name),
     })
+}
+
+fn aborted(of: &crate::adapter::state::AbortedTransaction) -> AbortedTransaction {
+    AbortedTransaction { producer_id: of.producer_id, first_offset: of.first_offset, last_offset: of.last_offset }
 }
 
 fn entry(entry: &Producer) -> ProducerEntry {
@@ -379,5 +414,6 @@ const fn empty() -> ObservedState {
         log: Vec::new(),
         producers: Vec::new(),
         open_transactions: Vec::new(),
+        aborted_transactions: None,
     }
 }

@@ -6,7 +6,7 @@ use cleanslate_log::psm::{BatchMetadata, ProducerStateEntry};
 use super::codec::decode;
 use super::in_process::{Partition, failed};
 use super::{ObservedBatch, ObservedState, TargetError};
-use crate::trace::format::{CachedBatch, MirrorState, OpenTransaction, ProducerEntry};
+use crate::trace::format::{AbortedTransaction, CachedBatch, MirrorState, OpenTransaction, ProducerEntry};
 
 /// The observable state of a partition whose broker is up.
 pub(super) fn show(partition: &Partition) -> Result<ObservedState, TargetError> {
@@ -15,6 +15,11 @@ pub(super) fn show(partition: &Partition) -> Result<ObservedState, TargetError> 
     let batches = batches.iter().map(|b| Ok(ObservedBatch { offset: b.base_offset().get(), batch: decode(b)? }));
     let psm = log.producer_state();
     let open = psm.ongoing_transactions().iter();
+    let aborted = log.aborted_transactions().map(|t| AbortedTransaction {
+        producer_id: t.producer_id.get(),
+        first_offset: t.first_offset.get(),
+        last_offset: t.last_offset.get(),
+    });
     Ok(ObservedState {
         up: true,
         mirror_state: mirror_state(partition.state()),
@@ -25,6 +30,7 @@ pub(super) fn show(partition: &Partition) -> Result<ObservedState, TargetError> 
         log: batches.collect::<Result<_, TargetError>>()?,
         producers: psm.active_producers().values().map(entry).collect(),
         open_transactions: open.map(|(o, t)| OpenTransaction { producer_id: t.producer_id.get(), first_offset: o.get() }).collect(),
+        aborted_transactions: Some(aborted.collect()),
     })
 }
 

@@ -12,7 +12,10 @@ impl Op {
             | Self::Truncate { replica, .. }
             | Self::HighWatermark { replica, .. }
             | Self::MirrorState { replica, .. }
+            | Self::LearnMirrorState { replica, .. }
             | Self::LastMirroredOffset { replica, .. }
+            | Self::Lead { replica }
+            | Self::Roll { replica }
             | Self::Crash { replica }
             | Self::Recover { replica, .. } => replica,
         }
@@ -27,7 +30,10 @@ impl Op {
             Self::Truncate { .. } => "truncate",
             Self::HighWatermark { .. } => "high-watermark",
             Self::MirrorState { .. } => "mirror-state",
+            Self::LearnMirrorState { .. } => "learn-mirror-state",
             Self::LastMirroredOffset { .. } => "last-mirrored-offset",
+            Self::Lead { .. } => "lead",
+            Self::Roll { .. } => "roll",
             Self::Crash { .. } => "crash",
             Self::Recover { .. } => "recover",
         }
@@ -66,6 +72,7 @@ impl ReplicaState {
             log: Vec::new(),
             producers: Vec::new(),
             open_transactions: Vec::new(),
+            aborted_transactions: None,
         }
     }
 }

@@ -153,6 +153,25 @@ pub enum Op {
         /// The cluster that is mirrored, where a mirror starts.
         source: Option<String>,
     },
+    /// The broker learns the partition's mirror state from the metadata of its cluster: no transition of its own (STATE-2).
+    LearnMirrorState {
+        /// The replica.
+        replica: String,
+        /// The state.
+        to: MirrorState,
+        /// The cluster that is mirrored, or was mirrored last.
+        source: Option<String>,
+    },
+    /// The replica leads its partition from now on, for the cluster's metadata; the one that led before may not know it yet.
+    Lead {
+        /// The replica.
+        replica: String,
+    },
+    /// A new segment begins at the log end offset, and a producer snapshot is taken there (LOG-4).
+    Roll {
+        /// The replica.
+        replica: String,
+    },
     /// The last mirrored offset is stored durably, for a later failback.
     LastMirroredOffset {
         /// The replica.
@@ -180,8 +199,10 @@ pub enum Op {
 pub enum Origin {
     /// A producer's request.
     Client,
-    /// A transaction coordinator's marker, or the barrier of a stopping mirror.
+    /// A transaction coordinator's marker, of transaction version 2.
     Coordinator,
+    /// What a stopping mirror writes: the barrier, and ABORT markers with the producer's present epoch.
+    StoppingMirror,
 }
 
 /// A batch in the abstract. Its bytes follow from these fields by `specs/wire-format.md`.
@@ -291,6 +312,9 @@ pub struct ReplicaState {
     pub producers: Vec<ProducerEntry>,
     /// The open transactions in order of first offset.
     pub open_transactions: Vec<OpenTransaction>,
+    /// The transaction index in order of its entries; none where it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_transactions: Option<Vec<AbortedTransaction>>,
 }
 
 /// A batch in a log.
@@ -343,4 +367,16 @@ pub struct OpenTransaction {
     pub producer_id: i64,
     /// The offset of its first batch.
     pub first_offset: i64,
+}
+
+/// An entry of the transaction index: what a read-committed reader leaves out (TXN-1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AbortedTransaction {
+    /// The producer id that owned it.
+    pub producer_id: i64,
+    /// The offset of its first batch.
+    pub first_offset: i64,
+    /// The offset of its ABORT marker.
+    pub last_offset: i64,
 }

@@ -189,11 +189,11 @@ impl<'a> Names<'a> {
             Op::Truncate { offset: o, .. } | Op::HighWatermark { offset: o, .. } | Op::LastMirroredOffset { offset: o, .. } => {
                 offset(at, "offset", *o)
             }
-            Op::MirrorState { source, .. } => match source {
+            Op::MirrorState { source, .. } | Op::LearnMirrorState { source, .. } => match source {
                 Some(source) => self.cluster(&at.key("source"), source),
                 None => Ok(()),
             },
-            Op::Crash { .. } | Op::Recover { .. } => Ok(()),
+            Op::Crash { .. } | Op::Recover { .. } | Op::Lead { .. } | Op::Roll { .. } => Ok(()),
         }
     }
 

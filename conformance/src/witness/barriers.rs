@@ -1,19 +1,14 @@
 //! Where barriers must lie and where they must not.
 
-use crate::ledger::{Came, Label, Ledger};
-use crate::trace::format::{LogEntry, ReplicaState};
+use crate::ledger::{Came, Ledger};
+use crate::trace::format::ReplicaState;
 
 use super::contributors::is_barrier;
-
-/// The batches of a log with their labels.
-fn labelled<'a>(name: &str, state: &'a ReplicaState, ledger: &'a Ledger) -> impl Iterator<Item = (&'a LogEntry, &'a Label)> {
-    let labels = ledger.labels(name);
-    state.log.iter().filter_map(move |e| Some((e, labels?.get(&e.offset)?)))
-}
+use super::identity::{Known, labelled};
 
 /// A local batch whose stint began without a barrier of its own between what the log already held and the stint's first batch.
 pub(super) fn missing(name: &str, state: &ReplicaState, ledger: &Ledger) -> Option<String> {
-    let mut previous: Option<(&LogEntry, &Label)> = None;
+    let mut previous: Option<Known<'_>> = None;
     for (entry, label) in labelled(name, state, ledger) {
         // The log that was writable from the start has inherited nothing, and what a stop sequence writes before the
         // partition is writable is not local data.

@@ -3,9 +3,15 @@
 //! The model says which property a trace violates. Whether an implementation went wrong in the same way is decided here, from what
 //! the target showed, who really wrote each batch ([`crate::ledger`]), and nothing else.
 
+mod alignment;
 mod appends;
 mod barriers;
 mod contributors;
+mod convergence;
+mod ends;
+mod identity;
+mod loss;
+mod reads;
 
 use std::collections::BTreeMap;
 
@@ -16,9 +22,10 @@ use crate::trace::format::{MirrorState, Op, ReplicaState};
 
 use appends::Acknowledged;
 use contributors::Contributors;
+use loss::Answers;
 
 /// The properties that can be judged on concrete states.
-pub const PROPERTIES: [&str; 10] = [
+pub const PROPERTIES: [&str; 21] = [
     "psm-entry-single-producer",
     "log-pid-single-producer",
     "writable-psm-empty",
@@ -29,6 +36,17 @@ pub const PROPERTIES: [&str; 10] = [
     "foreign-marker",
     "false-duplicate",
     "false-rejection",
+    "batch-twice",
+    "reads-committed",
+    "commit-commits",
+    "state-is-that-of-log",
+    "equal-logs-equal-state",
+    "stop-completes",
+    "stable-when-quiet",
+    "mirror-matches-source",
+    "follower-matches-leader",
+    "acknowledged-is-kept",
+    "failback-throws-away-own",
 ];
 
 /// The answer of a witness.
@@ -72,6 +90,9 @@ pub struct Witness {
     frames: Vec<Frame>,
     /// Refusals of honest appends in the newest step.
     refusals: Vec<String>,
+    /// What alignments threw away in the newest step although their sources hold it.
+    thrown_away: Vec<String>,
+    answers: Answers,
 }
 
 impl Witness {
@@ -79,6 +100,7 @@ impl Witness {
     pub fn begin_step(&mut self) {
         self.frames.clear();
         self.refusals.clear();
+        self.thrown_away.clear();
     }
 
     /// Takes note of an operation. `ledger` already holds what the operation wrote.
@@ -89,7 +111,9 @@ impl Witness {
         if let Some(refusal) = appends::false_rejection(&frame, &self.acknowledged, ledger) {
             self.refusals.push(refusal);
         }
+        self.thrown_away.extend(alignment::threw_away(&frame, &self.states, ledger));
         self.acknowledged.update(&frame);
+        self.answers.update(&frame, ledger);
         self.states.insert(replica, frame.after.clone());
         self.frames.push(frame);
     }
@@ -107,13 +131,24 @@ impl Witness {
             "psm-entry-single-producer" => self.first_replica(|name, _| self.contributors.get(name).and_then(|c| c.mixed(name))),
             "log-pid-single-producer" => self.first_replica(log_mixes),
             "writable-psm-empty" => self.first_replica(|name, state| self.inherited(name, state, ledger)),
-            "barrier-before-local" => self.first_replica(|name, state| barriers::missing(name, state, ledger)),
-            "no-barrier-after-local" => self.first_replica(|name, state| barriers::late(name, state, ledger)),
+            "barrier-before-local" => self.first_leader(ledger, |name, state| barriers::missing(name, state, ledger)),
+            "no-barrier-after-local" => self.first_leader(ledger, |name, state| barriers::late(name, state, ledger)),
             "sequence-break-accepted" => self.frames.iter().find_map(appends::sequence_break),
             "lower-epoch-accepted" => self.frames.iter().find_map(appends::lower_epoch),
             "foreign-marker" => self.frames.iter().find_map(appends::foreign_marker),
             "false-duplicate" => self.frames.iter().find_map(appends::false_duplicate),
             "false-rejection" => self.refusals.first().cloned(),
+            "batch-twice" => self.first_replica(|name, state| reads::twice(name, state, ledger)),
+            "reads-committed" => reads::wrong(&self.states, ledger),
+            "commit-commits" => self.first_leader(ledger, reads::hollow_commit),
+            "state-is-that-of-log" => self.first_replica(|name, state| convergence::state_of_log(name, state, ledger)),
+            "equal-logs-equal-state" => convergence::two_states(&self.states),
+            "stop-completes" => ends::under_way(&self.states, ledger),
+            "stable-when-quiet" => ends::unstable(&self.states, ledger),
+            "mirror-matches-source" => alignment::mirror(&self.states, ledger),
+            "follower-matches-leader" => alignment::follower(&self.states, ledger),
+            "acknowledged-is-kept" => self.answers.lost(&self.states, ledger),
+            "failback-throws-away-own" => self.thrown_away.first().cloned(),
             _ => return Judgement::NotJudged,
         };
         seen.map_or(Judgement::NotSeen, Judgement::Seen)
@@ -123,9 +158,16 @@ impl Witness {
         self.states.iter().find_map(|(name, state)| judge(name, state))
     }
 
-    /// A writable replica's entry that goes back to a batch from before its cluster became writable.
+    fn first_leader(&self, ledger: &Ledger, judge: impl Fn(&str, &ReplicaState) -> Option<String>) -> Option<String> {
+        self.first_replica(|name, state| if ledger.leader(name) == Some(name) { judge(name, state) } else { None })
+    }
+
+    /// An entry of a writable partition that goes back to a batch from before its cluster became writable. A follower counts if it has
+    /// all that is replicated; one that has not is going to be cut.
     fn inherited(&self, name: &str, state: &ReplicaState, ledger: &Ledger) -> Option<String> {
-        if !state.up || state.mirror_state != MirrorState::Stopped {
+        let leader = self.states.get(ledger.leader(name)?)?;
+        let counts = ledger.leader(name) == Some(name) || state.log_end_offset >= leader.high_watermark;
+        if !state.up || !counts || leader.mirror_state != MirrorState::Stopped {
             return None;
         }
         let (labels, phase) = (ledger.labels(name)?, ledger.phase(name));

@@ -97,5 +97,6 @@ pub(crate) fn state(mirror_state: MirrorState, batches: &[(&str, Batch)], produc
         log,
         producers,
         open_transactions: open,
+        aborted_transactions: Some(Vec::new()),
     }
 }

@@ -14,3 +14,4 @@ mod replay;
 mod schema;
 #[cfg(test)]
 mod witness;
+mod witness_replicas;

@@ -133,6 +133,9 @@ fn every_operation_is_in_the_schema() {
         json!({"op": "truncate", "replica": "A", "offset": 0}),
         json!({"op": "last-mirrored-offset", "replica": "A", "offset": 0}),
         json!({"op": "mirror-state", "replica": "A", "to": "PAUSED", "source": "B"}),
+        json!({"op": "learn-mirror-state", "replica": "A", "to": "STOPPED", "source": null}),
+        json!({"op": "lead", "replica": "A"}),
+        json!({"op": "roll", "replica": "A"}),
         json!({"op": "crash", "replica": "A"}),
         json!({"op": "recover", "replica": "A", "clean": true}),
     ] {

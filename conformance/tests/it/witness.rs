@@ -10,19 +10,19 @@ use cleanslate_conformance::witness::{Frame, Judgement, Witness};
 use crate::common::{barrier, data, entry, marker, state};
 
 /// A little world: replicas whose logs grow by hand.
-struct World {
+pub(crate) struct World {
     ledger: Ledger,
     witness: Witness,
-    states: std::collections::BTreeMap<String, ReplicaState>,
+    pub(crate) states: std::collections::BTreeMap<String, ReplicaState>,
 }
 
-const ANY: Expect = Expect::Appended { base_offset: 0, last_offset: 0 };
+pub(crate) const ANY: Expect = Expect::Appended { base_offset: 0, last_offset: 0 };
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let replica = |name: &str, mirrors: Option<&str>| ReplicaDecl {
             name: name.to_owned(),
-            cluster: name.to_owned(),
+            cluster: name[..1].to_owned(),
             mirrors: mirrors.map(str::to_owned),
         };
         let trace = Trace {
@@ -31,13 +31,13 @@ impl World {
             title: String::new(),
             scenario: ScenarioRef {
                 design: String::new(),
-                axes: Default::default(),
+                axes: [("clears".to_owned(), "all".to_owned()), ("psm-ids".to_owned(), "stock".to_owned())].into(),
                 topology: String::new(),
                 bounds: Default::default(),
             },
             property: None,
             violation: None,
-            replicas: vec![replica("A", None), replica("B", Some("A"))],
+            replicas: vec![replica("A", None), replica("B", Some("A")), replica("B2", Some("A"))],
             producers: Vec::new(),
             steps: Vec::new(),
         };
@@ -46,13 +46,26 @@ impl World {
     }
 
     /// An operation after which the replica's log is longer by `batches` and its entries are `producers`.
-    fn op(&mut self, op: Op, outcome: Observed, batches: &[Batch], mirror_state: MirrorState, producers: Vec<ProducerEntry>) {
+    pub(crate) fn op(
+        &mut self,
+        op: Op,
+        outcome: Observed,
+        batches: &[Batch],
+        mirror_state: MirrorState,
+        producers: Vec<ProducerEntry>,
+    ) {
         let before = self.states[op.replica()].clone();
         let mut log: Vec<(String, Batch)> =
             before.log.iter().map(|e| (e.by.clone().unwrap_or_default(), e.batch.clone())).collect();
         log.extend(batches.iter().map(|b| (String::new(), b.clone())));
         let log: Vec<(&str, Batch)> = log.iter().map(|(by, b)| (by.as_str(), b.clone())).collect();
-        let after = observed(state(mirror_state, &log, producers));
+        self.record(op, outcome, state(mirror_state, &log, producers));
+    }
+
+    /// An operation after which the replica is in this state.
+    pub(crate) fn record(&mut self, op: Op, outcome: Observed, after: ReplicaState) {
+        let before = self.states[op.replica()].clone();
+        let after = observed(after);
         self.ledger.apply(&op, &outcome, &after);
         let after = self.ledger.label(op.replica(), after);
         self.states.insert(op.replica().to_owned(), after.clone());
@@ -60,7 +73,7 @@ impl World {
         self.witness.record(&self.ledger, Frame { op, outcome, before, after });
     }
 
-    fn append(&mut self, replica: &str, by: &str, batch: Batch, producers: Vec<ProducerEntry>) {
+    pub(crate) fn append(&mut self, replica: &str, by: &str, batch: Batch, producers: Vec<ProducerEntry>) {
         let origin = if batch.control.is_none() { Origin::Client } else { Origin::Coordinator };
         let by = (!by.is_empty()).then(|| by.to_owned());
         let op = Op::Append { replica: replica.to_owned(), origin, by, batch: batch.clone(), expect: ANY };
@@ -68,7 +81,7 @@ impl World {
         self.op(op, self.appended(replica, 1), &[batch], state, producers);
     }
 
-    fn appended(&self, replica: &str, records: i64) -> Observed {
+    pub(crate) fn appended(&self, replica: &str, records: i64) -> Observed {
         let base_offset = self.states[replica].log_end_offset;
         Observed::Appended { base_offset, last_offset: base_offset + records - 1 }
     }
@@ -79,13 +92,13 @@ impl World {
         self.op(op, self.appended("B", batches.len() as i64), batches, MirrorState::Mirroring, producers);
     }
 
-    fn turn(&mut self, replica: &str, to: MirrorState) {
+    pub(crate) fn turn(&mut self, replica: &str, to: MirrorState) {
         let op = Op::MirrorState { replica: replica.to_owned(), to, source: None };
         let producers = self.states[replica].producers.clone();
         self.op(op, Observed::Done, &[], to, producers);
     }
 
-    fn seen(&self, property: &str) -> Option<String> {
+    pub(crate) fn seen(&self, property: &str) -> Option<String> {
         match self.witness.judge(property, &self.ledger) {
             Judgement::Seen(evidence) => Some(evidence),
             Judgement::NotSeen => None,
@@ -106,11 +119,12 @@ fn observed(state: ReplicaState) -> ObservedState {
         log,
         producers: state.producers,
         open_transactions: state.open_transactions,
+        aborted_transactions: state.aborted_transactions,
     }
 }
 
 /// Data of id 5 in epoch `e` with one record of sequence `s`.
-fn five(e: i16, s: i32) -> Batch {
+pub(crate) fn five(e: i16, s: i32) -> Batch {
     data(5, e, s, 1, false)
 }
 

@@ -227,6 +227,21 @@ impl<S: Storage> MirrorPartition<S> {
         Ok(())
     }
 
+    /// Takes over the state and the source that the metadata of the cluster name: what a replica does that did not make the
+    /// change itself, so every state may follow (STATE-2). A leader fetches in MIRRORING from here on.
+    ///
+    /// # Errors
+    /// When the id cannot be stored, or the storage fails.
+    pub fn learn(&mut self, state: MirrorState, source_cluster: Option<&str>) -> Result<(), MirrorError> {
+        let mut metadata = self.metadata.clone();
+        metadata.state = state;
+        metadata.source_cluster = source_cluster.map(str::to_owned);
+        metadata.failed_from = None;
+        self.store(metadata)?;
+        self.fetching = state == MirrorState::Mirroring;
+        Ok(())
+    }
+
     pub(super) fn store(&mut self, metadata: MirrorMetadata) -> Result<(), MirrorError> {
         self.log.store_mirror_metadata(&metadata)?;
         self.metadata = metadata;

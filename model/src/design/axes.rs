@@ -1,7 +1,5 @@
 //! The axes along which the proposed designs differ. Each choice has the name that the command line and the trace files use.
 
-use std::fmt;
-
 /// One axis: a key, and the names of its choices.
 pub trait Axis: Copy + PartialEq + Sized + 'static {
     /// The key, e.g. `pid-mapping`.
@@ -20,26 +18,6 @@ pub trait Axis: Copy + PartialEq + Sized + 'static {
     fn by_name(name: &str) -> Option<Self> {
         Self::CHOICES.iter().find(|(n, _)| *n == name).map(|(_, c)| *c)
     }
-}
-
-macro_rules! axis {
-    ($(#[$doc:meta])* $name:ident, $key:literal, $about:literal, { $($(#[$vdoc:meta])* $variant:ident = $vname:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
-
-        impl Axis for $name {
-            const KEY: &'static str = $key;
-            const ABOUT: &'static str = $about;
-            const CHOICES: &'static [(&'static str, Self)] = &[$(($vname, Self::$variant)),+];
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    };
 }
 
 axis! {
@@ -123,6 +101,8 @@ axis! {
     OpenTransactions, "open-transactions", "what the stop sequence does about open transactions", {
         /// The log is truncated to the last stable offset.
         Truncate = "truncate",
+        /// Each is ended by an ABORT marker, in the name of its producer.
+        Abort = "abort",
         /// Nothing.
         Leave = "leave",
     }
@@ -137,6 +117,10 @@ axis! {
         OwnLso = "own-lso",
         /// To the last mirrored offset that the source recorded when it stopped, 0 if it recorded none.
         Lmo = "lmo",
+        /// To the end of the last mirrored epoch that the source recorded when it stopped, 0 if it recorded none.
+        Lme = "lme",
+        /// To the smaller of the two.
+        Both = "both",
     }
 }
 
@@ -159,11 +143,171 @@ axis! {
     StopStep, "stop-order", "the steps of the stop sequence after the fetcher is removed, in order", {
         /// Truncate the log to its last stable offset.
         TruncateToLso = "truncate",
-        /// Store the last mirrored offset.
-        RecordLmo = "record-lmo",
+        /// Store the last mirrored offset and epoch.
+        Record = "record",
+        /// Raise the leader epoch.
+        BumpEpoch = "bump",
+        /// Append an ABORT marker for each open transaction.
+        AbortOpen = "abort",
         /// Append the barrier.
         WriteBarrier = "write-barrier",
         /// Become writable.
         BecomeWritable = "writable",
+    }
+}
+
+axis! {
+    /// Which steps of a stop wait for the in-sync replicas before the next one begins (STOP-3).
+    StopAcks, "stop-acks", "which steps of a stop wait for the in-sync replicas", {
+        /// None of them.
+        None = "none",
+        /// The barrier.
+        Barrier = "barrier",
+        /// Truncations, markers and the barrier; alignment, too.
+        All = "all",
+        /// Each, and what was mirrored before the first; alignment, too.
+        EveryStep = "every-step",
+    }
+}
+
+axis! {
+    /// What a stop does that begins again after a leader has changed or restarted (STOP-4).
+    StopResume, "stop-resume", "where a stop goes on after its leader has changed or restarted", {
+        /// With its first step.
+        Redo = "redo",
+        /// With the step after the last one that was done.
+        Continue = "continue",
+    }
+}
+
+axis! {
+    /// Whether a stop that begins again stores its last mirrored offset and epoch again (STOP-5).
+    Record, "record", "whether a stop that is done again stores the last mirrored offset and epoch again", {
+        /// Each time.
+        Again = "again",
+        /// Once for each mirror session.
+        Once = "once",
+    }
+}
+
+axis! {
+    /// Whether a stop raises the leader epoch before it appends anything (STOP-6).
+    EpochBump, "epoch-bump", "whether a stop raises the leader epoch before it appends", {
+        /// It does.
+        On = "on",
+        /// It does not.
+        Off = "off",
+    }
+}
+
+axis! {
+    /// The leader epoch under which the mirror leader stores a batch (MIR-6).
+    LeaderEpochs, "leader-epochs", "the leader epoch under which a mirrored batch is stored", {
+        /// The source's.
+        Keep = "keep",
+        /// That of the mirror leader.
+        Rewrite = "rewrite",
+    }
+}
+
+axis! {
+    /// Whether a mirror leader raises its leader epoch before it stores a batch of a higher one (MIR-7).
+    EpochFencing, "epoch-fencing", "whether a mirror raises its leader epoch to those of the batches that it stores", {
+        /// It does.
+        On = "on",
+        /// It does not.
+        Off = "off",
+    }
+}
+
+axis! {
+    /// Which readers of a log are told by leader epochs that their logs part (EPOCH-5).
+    Divergence, "divergence", "which fetches carry the last epoch, so that diverging logs are found", {
+        /// None.
+        None = "none",
+        /// Followers, as in stock Kafka.
+        Followers = "followers",
+        /// Followers and mirrors.
+        All = "all",
+    }
+}
+
+axis! {
+    /// Whose records of a stop a starting mirror may align with (ALI-2).
+    AlignmentScope, "alignment-scope", "which recorded stops a starting mirror may align with", {
+        /// Only that of a mirror of itself: a direct failback.
+        Direct = "direct",
+        /// That of any mirror.
+        Any = "any",
+    }
+}
+
+axis! {
+    /// Whether a write of the mirror state counts that comes from a leader of an older epoch (STATE-1).
+    StateFencing, "state-fencing", "whether mirror state written by a deposed leader is refused", {
+        /// It is refused.
+        On = "on",
+        /// It is taken.
+        Off = "off",
+    }
+}
+
+axis! {
+    /// Who may write while a mirror stops (GATE-1).
+    Gate, "gate", "when the read-only gate lets clients write", {
+        /// No client before the partition is STOPPED.
+        Stopped = "stopped",
+        /// Clients, too, from the beginning of the stop on.
+        Stopping = "stopping",
+    }
+}
+
+axis! {
+    /// Whether the producer state is built again after a truncation if it was empty before (PSM-10).
+    ReloadWhenEmpty, "reload-when-empty", "whether producer state that was empty before a truncation is built again from what is left", {
+        /// It stays empty, as in stock Kafka.
+        Skipped = "skipped",
+        /// It is built again.
+        Done = "done",
+    }
+}
+
+axis! {
+    /// What a leader that cuts its own log does with what its follower has told it (LOG-6).
+    LeaderTruncation, "leader-truncation", "whether a leader that cuts its log still counts what its follower had before", {
+        /// It counts on until the follower fetches again, as stock Kafka does, where no leader cuts its log.
+        KeepsFollower = "keeps-follower",
+        /// It counts nothing until the follower has fetched again.
+        ForgetsFollower = "forgets-follower",
+    }
+}
+
+axis! {
+    /// Which replicas an alignment waits for before the mirror fetches (ALI-3).
+    AlignmentWaits, "alignment-waits", "which replicas must be aligned before a mirror fetches", {
+        /// Those in sync, if `stop-acks` is `all`.
+        InSync = "in-sync",
+        /// Every replica, in sync or not.
+        EveryReplica = "every-replica",
+    }
+}
+
+axis! {
+    /// What happens to appends that are not yet replicated, hence not answered, when a partition becomes a mirror (ALI-4).
+    UnansweredAtStart, "unanswered-at-start", "what becomes of unanswered appends when a partition becomes a mirror", {
+        /// Their clients keep waiting and send them again later.
+        Kept = "kept",
+        /// Their clients are refused for good and give them up.
+        Refused = "refused",
+    }
+}
+
+axis! {
+    /// When a leader counts its own epoch among those of its log before it has appended anything under it (EPOCH-7).
+    OwnEpoch, "own-epoch", "when a leader counts its own epoch among those of its log", {
+        /// While the partition is writable: a mirror's log has the epochs of its source.
+        WhileWritable = "while-writable",
+        /// Always.
+        Always = "always",
     }
 }

@@ -1,10 +1,35 @@
 //! Designs: a set of rule choices over one base. A design is a value; no rule of the model names a design.
 
+macro_rules! axis {
+    ($(#[$doc:meta])* $name:ident, $key:literal, $about:literal, { $($(#[$vdoc:meta])* $variant:ident = $vname:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $crate::design::Axis for $name {
+            const KEY: &'static str = $key;
+            const ABOUT: &'static str = $about;
+            const CHOICES: &'static [(&'static str, Self)] = &[$(($vname, Self::$variant)),+];
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::design::Axis::name(*self))
+            }
+        }
+    };
+}
+
 mod axes;
+mod fault;
 mod named;
 
+pub use fault::Fault;
+
 pub use axes::{
-    Alignment, Applier, Axis, Barrier, Clears, FetchBound, OpenTransactions, PidMapping, Propagated, PsmIds, StopStep, Timing,
+    Alignment, AlignmentScope, AlignmentWaits, Applier, Axis, Barrier, Clears, Divergence, EpochBump, EpochFencing, FetchBound,
+    Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, OwnEpoch, PidMapping, Propagated, PsmIds, Record, ReloadWhenEmpty,
+    StateFencing, StopAcks, StopResume, StopStep, Timing, UnansweredAtStart,
 };
 pub use named::{NAMED, NamedDesign};
 
@@ -48,17 +73,24 @@ impl fmt::Display for AppliedBy {
 
 /// The order of the stop steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StopOrder(pub [StopStep; 4]);
+pub struct StopOrder(pub [StopStep; 6]);
 
 impl StopOrder {
-    /// The order of both texts: truncate, store the last mirrored offset, write the barrier, become writable.
-    pub const AS_IN_THE_TEXTS: Self =
-        Self([StopStep::TruncateToLso, StopStep::RecordLmo, StopStep::WriteBarrier, StopStep::BecomeWritable]);
+    /// The order of the texts: what is not stable goes, the last mirrored offset and epoch are stored, the epoch is raised, transactions
+    /// are aborted, the barrier is written, the partition becomes writable. A design leaves out the steps that it does not have.
+    pub const AS_IN_THE_TEXTS: Self = Self([
+        StopStep::TruncateToLso,
+        StopStep::Record,
+        StopStep::BumpEpoch,
+        StopStep::AbortOpen,
+        StopStep::WriteBarrier,
+        StopStep::BecomeWritable,
+    ]);
 
     fn parse(text: &str) -> Option<Self> {
         let steps: Vec<StopStep> = text.split('/').map(StopStep::by_name).collect::<Option<_>>()?;
         let all_differ = StopStep::CHOICES.iter().all(|(_, s)| steps.contains(s));
-        <[StopStep; 4]>::try_from(steps).ok().filter(|_| all_differ).map(Self)
+        <[StopStep; 6]>::try_from(steps).ok().filter(|_| all_differ).map(Self)
     }
 }
 
@@ -68,31 +100,93 @@ impl fmt::Display for StopOrder {
     }
 }
 
-/// A set of rule choices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Design {
+macro_rules! design {
+    ($($(#[$doc:meta])* $field:ident: $axis:ident),+ $(,)?) => {
+        /// A set of rule choices.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub struct Design {
+            $($(#[$doc])* pub $field: $axis,)+
+            /// Where a barrier acts.
+            pub applied_by: AppliedBy,
+            /// The order of the stop steps.
+            pub stop_order: StopOrder,
+        }
+
+        impl Design {
+            /// Makes one choice on an axis with single choices; none if there is no such axis.
+            fn choose(&mut self, key: &str, choice: &str) -> Option<Result<(), String>> {
+                match key {
+                    $($axis::KEY => Some(choose(&mut self.$field, choice)),)+
+                    _ => None,
+                }
+            }
+
+            /// Every axis with the choice made; a fault only if there is one.
+            #[must_use]
+            pub fn axes(&self) -> Vec<(&'static str, String)> {
+                let mut axes = vec![
+                    $(($axis::KEY, self.$field.to_string()),)+
+                    (Applier::KEY, self.applied_by.to_string()),
+                    (StopStep::KEY, self.stop_order.to_string()),
+                ];
+                axes.retain(|(key, choice)| *key != Fault::KEY || choice != Fault::None.name());
+                axes
+            }
+        }
+    };
+}
+
+design! {
     /// What the mirror leader does to producer ids.
-    pub pid_mapping: PidMapping,
+    pid_mapping: PidMapping,
     /// Which ids the ProducerStateManager keeps state for.
-    pub psm_ids: PsmIds,
+    psm_ids: PsmIds,
     /// Whether the stop sequence writes a barrier.
-    pub barrier: Barrier,
+    barrier: Barrier,
     /// What a barrier clears.
-    pub clears: Clears,
+    clears: Clears,
     /// What a propagated barrier does.
-    pub propagated: Propagated,
+    propagated: Propagated,
     /// When a barrier takes effect within an append call.
-    pub timing: Timing,
-    /// Where a barrier acts.
-    pub applied_by: AppliedBy,
+    timing: Timing,
     /// Up to where a mirror reads.
-    pub fetch_bound: FetchBound,
+    fetch_bound: FetchBound,
     /// What the stop sequence does about open transactions.
-    pub open_transactions: OpenTransactions,
+    open_transactions: OpenTransactions,
     /// How a log is aligned before it mirrors.
-    pub alignment: Alignment,
-    /// The order of the stop steps.
-    pub stop_order: StopOrder,
+    alignment: Alignment,
+    /// Whose records of a stop it is aligned with.
+    alignment_scope: AlignmentScope,
+    /// Which steps of a stop wait for the in-sync replicas.
+    stop_acks: StopAcks,
+    /// Where an interrupted stop goes on.
+    stop_resume: StopResume,
+    /// Whether it stores the last mirrored offset and epoch again.
+    record: Record,
+    /// Whether a stop raises the leader epoch.
+    epoch_bump: EpochBump,
+    /// The leader epoch of mirrored batches.
+    leader_epochs: LeaderEpochs,
+    /// Whether a mirror raises its epoch to that of its source.
+    epoch_fencing: EpochFencing,
+    /// Which readers find diverging logs.
+    divergence: Divergence,
+    /// Whether a deposed leader can write the mirror state.
+    state_fencing: StateFencing,
+    /// When clients may write.
+    gate: Gate,
+    /// Whether state that was empty is built again after a truncation.
+    reload_when_empty: ReloadWhenEmpty,
+    /// What a leader knows of its follower after it has cut its own log.
+    leader_truncation: LeaderTruncation,
+    /// Which replicas an alignment waits for.
+    alignment_waits: AlignmentWaits,
+    /// What happens to appends that are not yet answered when a partition becomes a mirror.
+    unanswered_at_start: UnansweredAtStart,
+    /// When a leader counts its own epoch.
+    own_epoch: OwnEpoch,
+    /// A fault, for the kill list.
+    fault: Fault,
 }
 
 /// Why a text is not a design.
@@ -127,7 +221,11 @@ fn design_names() -> String {
 }
 
 fn axis_keys() -> String {
-    NAMED.first().map(|d| d.design.axes().map(|(k, _)| k).join(", ")).unwrap_or_default()
+    NAMED.first().map(|d| d.design.axes().into_iter().map(|(k, _)| k).collect::<Vec<_>>().join(", ")).unwrap_or_default()
+}
+
+fn unknown_choice(key: &str, choice: &str, choices: String) -> DesignError {
+    DesignError::UnknownChoice { key: key.to_owned(), choice: choice.to_owned(), choices }
 }
 
 fn choose<A: Axis>(slot: &mut A, choice: &str) -> Result<(), String> {
@@ -162,16 +260,10 @@ impl Design {
     /// # Errors
     /// [`DesignError`] if there is no such axis or choice.
     pub fn set(&mut self, key: &str, choice: &str) -> Result<(), DesignError> {
+        if let Some(result) = self.choose(key, choice) {
+            return result.map_err(|choices| unknown_choice(key, choice, choices));
+        }
         let result = match key {
-            PidMapping::KEY => choose(&mut self.pid_mapping, choice),
-            PsmIds::KEY => choose(&mut self.psm_ids, choice),
-            Barrier::KEY => choose(&mut self.barrier, choice),
-            Clears::KEY => choose(&mut self.clears, choice),
-            Propagated::KEY => choose(&mut self.propagated, choice),
-            Timing::KEY => choose(&mut self.timing, choice),
-            FetchBound::KEY => choose(&mut self.fetch_bound, choice),
-            OpenTransactions::KEY => choose(&mut self.open_transactions, choice),
-            Alignment::KEY => choose(&mut self.alignment, choice),
             Applier::KEY => match AppliedBy::parse(choice) {
                 Some(places) => {
                     self.applied_by = places;
@@ -184,36 +276,20 @@ impl Design {
                     self.stop_order = order;
                     Ok(())
                 }
-                None => Err("an order of truncate/record-lmo/write-barrier/writable".to_owned()),
+                None => Err("an order of truncate/record/bump/abort/write-barrier/writable".to_owned()),
             },
             _ => return Err(DesignError::UnknownAxis { key: key.to_owned() }),
         };
-        result.map_err(|choices| DesignError::UnknownChoice { key: key.to_owned(), choice: choice.to_owned(), choices })
-    }
-
-    /// Every axis with the choice made.
-    #[must_use]
-    pub fn axes(&self) -> [(&'static str, String); 11] {
-        [
-            (PidMapping::KEY, self.pid_mapping.to_string()),
-            (PsmIds::KEY, self.psm_ids.to_string()),
-            (Barrier::KEY, self.barrier.to_string()),
-            (Clears::KEY, self.clears.to_string()),
-            (Propagated::KEY, self.propagated.to_string()),
-            (Timing::KEY, self.timing.to_string()),
-            (Applier::KEY, self.applied_by.to_string()),
-            (FetchBound::KEY, self.fetch_bound.to_string()),
-            (OpenTransactions::KEY, self.open_transactions.to_string()),
-            (Alignment::KEY, self.alignment.to_string()),
-            (StopStep::KEY, self.stop_order.to_string()),
-        ]
+        result.map_err(|choices| unknown_choice(key, choice, choices))
     }
 
     /// The steps that a stop of this design takes after the fetcher is removed.
     pub fn stop_steps(&self) -> impl Iterator<Item = StopStep> + '_ {
         self.stop_order.0.into_iter().filter(|step| match step {
             StopStep::TruncateToLso => self.open_transactions == OpenTransactions::Truncate,
-            StopStep::RecordLmo => self.alignment == Alignment::Lmo,
+            StopStep::Record => matches!(self.alignment, Alignment::Lmo | Alignment::Lme | Alignment::Both),
+            StopStep::BumpEpoch => self.epoch_bump == EpochBump::On,
+            StopStep::AbortOpen => self.open_transactions == OpenTransactions::Abort,
             StopStep::WriteBarrier => self.barrier == Barrier::OnStop,
             StopStep::BecomeWritable => true,
         })

@@ -1,7 +1,9 @@
 //! The designs that were proposed, each with the text that it stands for.
 
 use super::{
-    Alignment, AppliedBy, Barrier, Clears, Design, FetchBound, OpenTransactions, PidMapping, Propagated, PsmIds, StopOrder, Timing,
+    Alignment, AlignmentScope, AlignmentWaits, AppliedBy, Barrier, Clears, Design, Divergence, EpochBump, EpochFencing, Fault,
+    FetchBound, Gate, LeaderEpochs, LeaderTruncation, OpenTransactions, OwnEpoch, PidMapping, Propagated, PsmIds, Record,
+    ReloadWhenEmpty, StateFencing, StopAcks, StopOrder, StopResume, Timing, UnansweredAtStart,
 };
 
 /// A design with a name.
@@ -27,6 +29,22 @@ const RAW: Design = Design {
     fetch_bound: FetchBound::Lso,
     open_transactions: OpenTransactions::Leave,
     alignment: Alignment::None,
+    alignment_scope: AlignmentScope::Direct,
+    stop_acks: StopAcks::All,
+    stop_resume: StopResume::Redo,
+    record: Record::Again,
+    epoch_bump: EpochBump::Off,
+    leader_epochs: LeaderEpochs::Rewrite,
+    epoch_fencing: EpochFencing::Off,
+    divergence: Divergence::Followers,
+    state_fencing: StateFencing::On,
+    gate: Gate::Stopped,
+    reload_when_empty: ReloadWhenEmpty::Skipped,
+    leader_truncation: LeaderTruncation::KeepsFollower,
+    alignment_waits: AlignmentWaits::InSync,
+    unanswered_at_start: UnansweredAtStart::Kept,
+    own_epoch: OwnEpoch::WhileWritable,
+    fault: Fault::None,
     stop_order: StopOrder::AS_IN_THE_TEXTS,
 };
 
@@ -46,7 +64,30 @@ const RAW_BARRIER: Design = Design {
     propagated: Propagated::AppendAndReplay,
     open_transactions: OpenTransactions::Truncate,
     alignment: Alignment::Lmo,
+    leader_epochs: LeaderEpochs::Keep,
     ..RAW
+};
+
+const RAW_BARRIER_ABORT: Design = Design {
+    fetch_bound: FetchBound::Hw,
+    open_transactions: OpenTransactions::Abort,
+    alignment: Alignment::Lme,
+    epoch_bump: EpochBump::On,
+    epoch_fencing: EpochFencing::On,
+    divergence: Divergence::All,
+    ..RAW_BARRIER
+};
+
+/// As close to the latest text as keeps every promise: what each change is for is told in `specs/sound.md`.
+const SOUND: Design = Design {
+    record: Record::Once,
+    stop_acks: StopAcks::EveryStep,
+    own_epoch: OwnEpoch::Always,
+    reload_when_empty: ReloadWhenEmpty::Done,
+    leader_truncation: LeaderTruncation::ForgetsFollower,
+    alignment_waits: AlignmentWaits::EveryReplica,
+    unanswered_at_start: UnansweredAtStart::Refused,
+    ..RAW_BARRIER_ABORT
 };
 
 /// All named designs, in the order in which they were proposed.
@@ -69,4 +110,10 @@ pub const NAMED: &[NamedDesign] = &[
         about: "ids as they come, every barrier clears all ids wherever it is met (the newer text, final wording)",
         design: RAW_BARRIER,
     },
+    NamedDesign {
+        name: "raw-barrier-abort",
+        about: "raw-barrier that mirrors up to the high watermark, raises the leader epoch at a stop and aborts open transactions (the latest text)",
+        design: RAW_BARRIER_ABORT,
+    },
+    NamedDesign { name: "sound", about: "the latest text with the changes without which some promise is broken", design: SOUND },
 ];

@@ -3,9 +3,10 @@
 //! A call collects one pending info per producer id; nothing is visible in the ProducerStateManager until the call is applied.
 
 use super::entry::{Cached, Entry, Window};
-use super::{Ongoing, Psm};
+use super::{AbortedTxn, CompletedTxn, Ongoing, Psm};
 use crate::batch::{Batch, Kind};
-use crate::ids::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence};
+use crate::design::Fault;
+use crate::ids::{CoordinatorEpoch, Offset, ProducerEpoch, Sequence};
 use crate::truth::{Anomaly, Contributors, Ghost};
 
 /// Who appends (Kafka: `AppendOrigin`).
@@ -13,8 +14,10 @@ use crate::truth::{Anomaly, Contributors, Ghost};
 pub enum Origin {
     /// A producer's request.
     Client,
-    /// A coordinator's marker, or the barrier of a stopping mirror.
+    /// A coordinator's marker, of transaction version 2.
     Coordinator,
+    /// What a stopping mirror writes: ABORT markers with the producer's own epoch, as before transaction version 2, and the barrier.
+    StoppingMirror,
     /// A follower, a mirror, or a replay.
     Replication,
 }
@@ -59,7 +62,9 @@ struct Info {
 pub struct Pending {
     infos: Vec<Info>,
     started: Vec<Ongoing>,
-    completed: Vec<Ongoing>,
+    completed: Vec<CompletedTxn>,
+    /// Transactions that the part of the call before a barrier aborted.
+    aborted: Vec<AbortedTxn>,
 }
 
 /// What the analysis of one batch found.
@@ -76,11 +81,18 @@ impl Pending {
     ///
     /// # Errors
     /// [`Rejection`]: the whole call must be given up.
-    pub fn analyse(&mut self, psm: &Psm, batch: &Batch, offset: Offset, origin: Origin) -> Result<Finding, Rejection> {
+    pub fn analyse(
+        &mut self,
+        psm: &Psm,
+        batch: &Batch,
+        offset: Offset,
+        origin: Origin,
+        fault: Fault,
+    ) -> Result<Finding, Rejection> {
         let leader = origin != Origin::Replication;
         if leader && batch.is_transactional() && !psm.has_ongoing(batch.producer_id, batch.producer_epoch) {
             let stale = psm.entry(batch.producer_id).is_some_and(|e| batch.producer_epoch < e.epoch);
-            if stale {
+            if stale && fault != Fault::EpochUnchecked {
                 return Err(Rejection::InvalidProducerEpoch);
             }
         }
@@ -96,23 +108,47 @@ impl Pending {
         let Some(info) = info else { return Ok(Finding::default()) };
         info.updated.contributors = info.updated.contributors.with(Ghost::first(&batch.author, offset));
         match batch.kind {
-            Kind::Data { transactional } => info.data(batch, transactional, offset, origin, started),
-            Kind::Marker { coordinator_epoch, .. } => info.marker(batch, coordinator_epoch, origin, completed),
+            Kind::Data { transactional } => info.data(batch, transactional, offset, origin, started, fault),
+            Kind::Marker { commit, coordinator_epoch } => {
+                let finding = info.marker(batch, coordinator_epoch, origin, fault)?;
+                completed.extend(finding.ends_transaction_at.map(|first_offset| CompletedTxn {
+                    id: batch.producer_id,
+                    first_offset,
+                    last_offset: offset,
+                    committed: commit,
+                }));
+                Ok(finding)
+            }
             Kind::Barrier { .. } => Ok(Finding::default()),
         }
     }
 
-    /// Makes the call visible (Kafka: `ProducerStateManager.update` and `completeTxn`).
-    pub fn apply(self, psm: &mut Psm) {
+    /// Makes the call visible (Kafka: `ProducerStateManager.update` and `completeTxn`) and tells which transactions it aborted.
+    pub fn apply(self, psm: &mut Psm) -> Vec<AbortedTxn> {
         for info in &self.infos {
             psm.merge(&info.updated);
         }
         for txn in self.started {
             psm.start(txn);
         }
+        let mut aborted = self.aborted;
         for txn in self.completed {
+            if !txn.committed {
+                aborted.push(AbortedTxn { id: txn.id, first_offset: txn.first_offset, last_offset: txn.last_offset });
+            }
             psm.complete(txn);
         }
+        aborted
+    }
+
+    /// What was collected so far takes effect in the middle of the call: a barrier acts at its position (BAR-5).
+    pub fn take_effect(&mut self, psm: &mut Psm) {
+        self.aborted = std::mem::take(self).apply(psm);
+    }
+
+    /// Drops what was collected for each producer and the transactions that it began or ended.
+    pub fn forget_infos(&mut self) {
+        *self = Self { aborted: std::mem::take(&mut self.aborted), ..Self::default() };
     }
 }
 
@@ -139,18 +175,21 @@ impl Info {
         offset: Offset,
         origin: Origin,
         started: &mut Vec<Ongoing>,
+        fault: Fault,
     ) -> Result<Finding, Rejection> {
         let mut finding = Finding::default();
         if batch.producer_epoch < self.updated.epoch {
-            if origin != Origin::Replication {
+            if origin == Origin::Replication {
+                finding.tolerated = Some(Anomaly::LowerEpochAccepted);
+            } else if fault != Fault::EpochUnchecked {
                 return Err(Rejection::InvalidProducerEpoch);
             }
-            finding.tolerated = Some(Anomaly::LowerEpochAccepted);
         }
         match origin {
+            Origin::Client if fault == Fault::SequenceUnchecked => {}
             Origin::Client => self.check_sequence(batch)?,
             Origin::Replication if self.breaks_sequence(batch) => finding.tolerated = Some(Anomaly::SequenceBreakAccepted),
-            Origin::Replication | Origin::Coordinator => {}
+            Origin::Replication | Origin::Coordinator | Origin::StoppingMirror => {}
         }
         if batch.producer_epoch != self.updated.epoch {
             self.updated.epoch = batch.producer_epoch;
@@ -197,29 +236,29 @@ impl Info {
         batch: &Batch,
         coordinator_epoch: CoordinatorEpoch,
         origin: Origin,
-        completed: &mut Vec<Ongoing>,
+        fault: Fault,
     ) -> Result<Finding, Rejection> {
         let mut finding = Finding::default();
         let entry = &mut self.updated;
         // Replication reads markers with an unknown transaction version, which counts as 0: there an equal epoch is in order.
-        let stale = if origin == Origin::Replication {
-            batch.producer_epoch < entry.epoch
-        } else {
+        let stale = if origin == Origin::Coordinator {
             let retry = batch.producer_epoch == entry.epoch && entry.txn_first_offset.is_none();
             batch.producer_epoch <= entry.epoch && !retry
+        } else {
+            batch.producer_epoch < entry.epoch
         };
-        if stale {
-            if origin != Origin::Replication {
-                return Err(Rejection::InvalidProducerEpoch);
-            }
+        if stale && origin == Origin::Replication {
             finding.tolerated = Some(Anomaly::LowerEpochAccepted);
+        } else if stale && fault != Fault::MarkerEpochUnchecked {
+            return Err(Rejection::InvalidProducerEpoch);
         }
         if entry.coordinator_epoch > coordinator_epoch && origin != Origin::Replication {
             return Err(Rejection::TransactionCoordinatorFenced);
         }
-        if let Some(first_offset) = entry.txn_first_offset.take() {
+        if fault == Fault::MarkerEndsNothing {
+            // The transaction stays open.
+        } else if let Some(first_offset) = entry.txn_first_offset.take() {
             finding.ends_transaction_at = Some(first_offset);
-            completed.push(Ongoing { first_offset, id: ProducerId(batch.producer_id.0) });
         }
         if batch.producer_epoch != entry.epoch {
             entry.epoch = batch.producer_epoch;

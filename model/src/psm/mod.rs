@@ -6,7 +6,7 @@ mod replay;
 
 pub use append::{Finding, Origin, Pending, Rejection};
 pub use entry::{Cached, Entry, WINDOW, Window};
-pub use replay::{Snapshot, Snapshots, recover, truncate};
+pub use replay::{Recovered, Snapshot, Snapshots, load_at_start, meaning, recover, take, truncate};
 
 use crate::batch::Batch;
 use crate::design::PsmIds;
@@ -21,11 +21,36 @@ pub struct Ongoing {
     pub id: ProducerId,
 }
 
-/// Entries in order of id, open transactions in order of first offset.
+/// A transaction that a marker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CompletedTxn {
+    /// The offset of its first batch.
+    pub first_offset: Offset,
+    /// The offset of its marker.
+    pub last_offset: Offset,
+    /// The producer id that owned it.
+    pub id: ProducerId,
+    /// By COMMIT rather than by ABORT.
+    pub committed: bool,
+}
+
+/// An entry of the transaction index: what a read-committed reader must leave out (TXN-1; Kafka: `AbortedTxn`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AbortedTxn {
+    /// The producer id.
+    pub id: ProducerId,
+    /// The offset of its first batch.
+    pub first_offset: Offset,
+    /// The offset of its ABORT marker.
+    pub last_offset: Offset,
+}
+
+/// Entries in order of id, open transactions in order of first offset, and those that are ended but not yet replicated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Psm {
     entries: Vec<Entry>,
     ongoing: Vec<Ongoing>,
+    unreplicated: Vec<CompletedTxn>,
 }
 
 impl PsmIds {
@@ -65,10 +90,36 @@ impl Psm {
         entry.window.as_slice().iter().find(|c| c.sequence == batch.sequence).map(|c| c.offset)
     }
 
-    /// The last stable offset of a log that ends at `log_end` and whose high watermark is there too (LOG-3).
+    /// The transactions whose markers lie at or above the high watermark, in order of first offset.
     #[must_use]
-    pub fn last_stable_offset(&self, log_end: Offset) -> Offset {
-        self.ongoing.first().map_or(log_end, |t| t.first_offset.min(log_end))
+    pub fn unreplicated(&self) -> &[CompletedTxn] {
+        &self.unreplicated
+    }
+
+    /// The first offset that is not both decided and replicated (LOG-3; Kafka: `ProducerStateManager.firstUnstableOffset`).
+    #[must_use]
+    pub fn first_unstable(&self) -> Option<Offset> {
+        let open = self.ongoing.first().map(|t| t.first_offset);
+        let unreplicated = self.unreplicated.first().map(|t| t.first_offset);
+        open.into_iter().chain(unreplicated).min()
+    }
+
+    /// The high watermark has risen: what lies below is replicated (Kafka: `ProducerStateManager.onHighWatermarkUpdated`).
+    pub fn on_high_watermark(&mut self, high_watermark: Offset) {
+        self.unreplicated.retain(|t| t.last_offset >= high_watermark);
+    }
+
+    /// Whether two states are the same but for what a restart legitimately forgets: of each entry's remembered batches only the newest
+    /// counts, and transactions that wait for replication do not.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same = |a: &Entry, b: &Entry| {
+            let essence = |e: &Entry| (e.id, e.epoch, e.coordinator_epoch, e.txn_first_offset, e.window.last());
+            essence(a) == essence(b)
+        };
+        self.entries.len() == other.entries.len()
+            && self.entries.iter().zip(&other.entries).all(|(a, b)| same(a, b))
+            && self.ongoing == other.ongoing
     }
 
     fn has_ongoing(&self, id: ProducerId, epoch: ProducerEpoch) -> bool {
@@ -92,8 +143,11 @@ impl Psm {
         }
     }
 
-    fn complete(&mut self, txn: Ongoing) {
+    fn complete(&mut self, txn: CompletedTxn) {
         self.ongoing.retain(|t| t.first_offset != txn.first_offset);
+        if let Err(at) = self.unreplicated.binary_search(&txn) {
+            self.unreplicated.insert(at, txn);
+        }
     }
 
     /// Removes the entries that `which` names. Open transactions stay.
@@ -101,8 +155,8 @@ impl Psm {
         self.entries.retain(|e| !which(e));
     }
 
-    /// Ends all open transactions.
-    pub(crate) fn forget_ongoing(&mut self) {
+    /// Ends all open transactions. Those that were ended stay until their ends are replicated: the marker may yet be lost.
+    pub(crate) fn forget_transactions(&mut self) {
         self.ongoing.clear();
     }
 }

@@ -15,6 +15,8 @@ pub enum Anomaly {
     FalseDuplicate,
     /// An honest producer's batch or marker was refused.
     FalseRejection,
+    /// The alignment of a failback threw a batch away that the source holds at the same offset.
+    ThrewAwayShared,
 }
 
 /// Which [`Anomaly`] happened on which cluster's replica.
@@ -29,6 +31,7 @@ impl Anomalies {
             Anomaly::ForeignMarker => 2,
             Anomaly::FalseDuplicate => 3,
             Anomaly::FalseRejection => 4,
+            Anomaly::ThrewAwayShared => 5,
         };
         1 << (cluster.index() * 8 + kind)
     }

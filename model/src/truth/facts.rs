@@ -15,7 +15,7 @@ pub struct Author {
     pub writer: Option<Writer>,
     /// The cluster to whose leader it was sent.
     pub cluster: Cluster,
-    /// The batch's number among those of its writer, so that a resend can be told from a new batch.
+    /// The batch's number among those of its writer, so that a resend can be told from a new batch; of a barrier, its leader's epoch.
     pub serial: u8,
 }
 
@@ -26,6 +26,22 @@ pub struct Contributors {
     writers: u16,
     /// The smallest offset of a contributing batch.
     oldest: Offset,
+}
+
+impl Ghost<Stint> {
+    /// What is local in a log that ends before the stint began: whoever leads with less than was written once, goes on from its own end.
+    #[must_use]
+    pub fn in_log_until(self, end: Offset) -> Self {
+        Self(self.0.map(|since| since.min(end)))
+    }
+}
+
+impl Ghost<Author> {
+    /// The author of what the stop of a mirror writes in the name of this producer: it comes after all that the producer wrote so far.
+    #[must_use]
+    pub const fn ended_by_stop_of(self, cluster: Cluster) -> Self {
+        Self(Author { cluster, serial: u8::MAX, ..self.0 })
+    }
 }
 
 impl Ghost<Contributors> {

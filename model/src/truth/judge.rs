@@ -1,20 +1,104 @@
 //! The judgements: state and ground truth in, yes or no out.
 
-use super::{Author, Ghost, Stint};
+use super::{Author, Ghost, Stint, Writer};
 use crate::batch::{Batch, Kind, Log};
 use crate::ids::{Cluster, Offset, ProducerId};
-use crate::psm::Psm;
+use crate::psm::{AbortedTxn, Psm};
 
-/// Whether the two are one batch, sent twice.
+/// Whether the two are one batch, sent twice or copied.
 #[must_use]
-pub fn is_same_batch(a: &Ghost<Author>, b: &Ghost<Author>) -> bool {
-    a.0 == b.0
+pub fn is_same_batch(a: &Batch, b: &Batch) -> bool {
+    a.author.0 == b.author.0 && a.kind == b.kind
+}
+
+/// Whether the two are one batch of data, sent twice or copied.
+#[must_use]
+pub fn is_same_data(a: &Batch, b: &Batch) -> bool {
+    matches!(a.kind, Kind::Data { .. }) && is_same_batch(a, b)
+}
+
+/// The real producer of a batch and the batch's number; none for a barrier.
+#[must_use]
+pub fn writer_and_serial(author: &Ghost<Author>) -> Option<(Writer, u8)> {
+    author.0.writer.map(|writer| (writer, author.0.serial))
 }
 
 /// Whether a marker would end the transaction that another real producer began at `first_offset`.
 #[must_use]
 pub fn foreign_marker(log: &Log, first_offset: Offset, marker: &Batch) -> bool {
     log.get(first_offset.index()).is_some_and(|begun| begun.author.0.writer != marker.author.0.writer)
+}
+
+/// SILENT-6: no batch lies twice in a log.
+#[must_use]
+pub fn no_batch_twice(log: &Log) -> bool {
+    let written = |b: &Batch| matches!(b.kind, Kind::Data { .. }) && b.producer_id != ProducerId::NONE;
+    let again = |(i, b): (usize, &Batch)| log.iter().take(i).any(|other| is_same_batch(other, b));
+    !log.iter().enumerate().filter(|(_, b)| written(b)).any(again)
+}
+
+/// What a read-committed reader gets of the data batch at `offset`, below the last stable offset.
+fn is_shown(log: &Log, aborted: &[AbortedTxn], offset: Offset, batch: &Batch) -> bool {
+    // The reader drops an id's data from the first offset of an aborted transaction up to the next ABORT marker of the id.
+    let abort_of_id = |b: &Batch| matches!(b.kind, Kind::Marker { commit: false, .. }) && b.producer_id == batch.producer_id;
+    let open_abort = |t: &AbortedTxn| {
+        let ends =
+            log.iter().enumerate().skip(t.first_offset.index()).find(|(_, b)| abort_of_id(b)).map(|(i, _)| Offset::end_of(i));
+        t.id == batch.producer_id && t.first_offset <= offset && ends.is_none_or(|end| offset < end)
+    };
+    !aborted.iter().any(open_abort)
+}
+
+/// SILENT-7: what a read-committed reader gets is what was committed in this log, all of it and nothing else.
+#[must_use]
+pub fn reads_committed(log: &Log, aborted: &[AbortedTxn], lso: Offset) -> bool {
+    log.iter().enumerate().take(lso.index()).all(|(i, batch)| {
+        if !matches!(batch.kind, Kind::Data { transactional: true }) {
+            return true;
+        }
+        // Its own marker: a later one of its producer, or one that a stop wrote in its producer's name.
+        let own = |b: &&Batch| {
+            let (marker, data) = (&b.author.0, &batch.author.0);
+            matches!(b.kind, Kind::Marker { .. }) && marker.writer == data.writer && marker.serial > data.serial
+        };
+        let fate = log.iter().skip(i + 1).find(own);
+        let committed = fate.is_some_and(|b| matches!(b.kind, Kind::Marker { commit: true, .. }));
+        is_shown(log, aborted, Offset::end_of(i), batch) == committed
+    })
+}
+
+/// SILENT-8: every COMMIT in a log comes after the data of its transaction, and nothing has ended the transaction before.
+#[must_use]
+pub fn commits_commit(log: &Log) -> bool {
+    log.iter().enumerate().filter(|(_, b)| matches!(b.kind, Kind::Marker { commit: true, .. })).all(|(i, commit)| {
+        // A coordinator may write its marker again.
+        let of_writer = |b: &&Batch| b.author.0.writer == commit.author.0.writer && !is_same_batch(b, commit);
+        let mut before = log.iter().take(i).rev().filter(of_writer);
+        // A transaction has one batch, numbered one below its marker.
+        before.next().is_some_and(|data| data.author.0.serial.saturating_add(1) == commit.author.0.serial)
+    })
+}
+
+/// ALIGN-1: if two logs hold the same batch at an offset, they hold the same batches at every lower one.
+#[must_use]
+pub fn logs_match(a: &Log, b: &Log) -> bool {
+    let same: Vec<bool> = a.iter().zip(b).map(|(x, y)| is_same_batch(x, y)).collect();
+    same.iter().rposition(|s| *s).is_none_or(|last| same.iter().take(last).all(|s| *s))
+}
+
+/// Whether two logs hold the same batches under the same ids, whatever their leader epochs.
+#[must_use]
+pub fn same_content(a: &Log, b: &Log) -> bool {
+    let same = |(x, y): (&Batch, &Batch)| is_same_batch(x, y) && x.producer_id == y.producer_id;
+    a.len() == b.len() && a.iter().zip(b).all(same)
+}
+
+/// LOSS-1: a log holds every batch of a producer that the producer was told of: those below `sent`, but for those in `given_up`.
+#[must_use]
+pub fn holds_acknowledged(log: &Log, writer: Writer, acknowledged: u8, given_up: u8) -> bool {
+    (0..acknowledged)
+        .filter(|serial| given_up & (1 << (serial & 7)) == 0)
+        .all(|serial| log.iter().any(|b| b.author.0.writer == Some(writer) && b.author.0.serial == serial))
 }
 
 /// UNIQ-1: no entry mixes batches of two real producers.

@@ -10,8 +10,9 @@ mod judge;
 pub use anomaly::{Anomalies, Anomaly};
 pub use facts::{Author, Contributors, Stint, Writer};
 pub use judge::{
-    barrier_before_local, foreign_marker, is_same_batch, log_pid_single_producer, no_barrier_after_local,
-    psm_entry_single_producer, writable_psm_empty,
+    barrier_before_local, commits_commit, foreign_marker, holds_acknowledged, is_same_batch, is_same_data, log_pid_single_producer,
+    logs_match, no_barrier_after_local, no_batch_twice, psm_entry_single_producer, reads_committed, same_content,
+    writable_psm_empty, writer_and_serial,
 };
 
 /// A value that travels with protocol data and that only the judging code of this module can read.

@@ -1,0 +1,67 @@
+//! What was acknowledged, and whether it is still there.
+
+use std::collections::BTreeMap;
+
+use crate::ledger::Ledger;
+use crate::target::Observed;
+use crate::trace::format::{Batch, MirrorState, Op, Origin, ReplicaState};
+
+use super::Frame;
+
+/// A batch that its producer waits for, or knows to be stored.
+#[derive(Clone, Debug)]
+struct Sent {
+    replica: String,
+    cluster: String,
+    by: String,
+    batch: Batch,
+    offset: i64,
+}
+
+/// The appends of all leaders, and which of them were answered (Kafka: `acks=all`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answers {
+    waiting: Vec<Sent>,
+    acknowledged: Vec<Sent>,
+}
+
+impl Answers {
+    /// Follows one operation.
+    pub(super) fn update(&mut self, frame: &Frame, ledger: &Ledger) {
+        let replica = frame.op.replica();
+        match (&frame.op, &frame.outcome) {
+            (
+                Op::Append { origin: Origin::Client | Origin::Coordinator, by: Some(by), batch, .. },
+                Observed::Appended { last_offset, .. } | Observed::Duplicate { last_offset, .. },
+            ) => {
+                let cluster = ledger.cluster(replica).unwrap_or_default().to_owned();
+                let (replica, by) = (replica.to_owned(), by.clone());
+                self.waiting.push(Sent { replica, cluster, by, batch: batch.clone(), offset: *last_offset });
+            }
+            // Whoever leads now knows nothing of what another broker's clients wait for; nor does a broker that was down.
+            (Op::Lead { .. }, _) => {
+                let cluster = ledger.cluster(replica);
+                self.waiting.retain(|sent| sent.replica == replica || Some(sent.cluster.as_str()) != cluster);
+            }
+            (Op::Crash { .. }, _) => self.waiting.retain(|sent| sent.replica != replica),
+            _ => {}
+        }
+        let reached = frame.after.high_watermark;
+        let answered = self.waiting.extract_if(.., |sent| sent.replica == replica && sent.offset < reached);
+        self.acknowledged.extend(answered);
+    }
+
+    /// A batch that was acknowledged and is not in the log of a partition that has been writable all the time since (LOSS-1).
+    pub(super) fn lost(&self, states: &BTreeMap<String, ReplicaState>, ledger: &Ledger) -> Option<String> {
+        ledger.leaders().find_map(|name| {
+            let state = states.get(name).filter(|s| s.up && s.mirror_state == MirrorState::Stopped)?;
+            let cluster = ledger.cluster(name).filter(|c| !ledger.has_started_a_mirror(c))?;
+            let held = |sent: &&Sent| state.log.iter().any(|e| e.by.as_ref() == Some(&sent.by) && e.batch == sent.batch);
+            let lost = self.acknowledged.iter().filter(|sent| sent.cluster == cluster).find(|sent| !held(sent))?;
+            Some(format!(
+                "{} acknowledged a batch of {} at offset {}; the log of {name}, which leads, does not hold it",
+                lost.replica, lost.by, lost.offset
+            ))
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What must be reachable, so that a model in which nothing happens cannot pass.
+
+use super::WitnessSpec;
+use crate::batch::{Batch, Kind};
+use crate::design::{Barrier, OpenTransactions};
+use crate::ids::{Cluster, ProducerId};
+use crate::mirror::MirrorState;
+use crate::replica::Role;
+use crate::scenario::Scenario;
+
+fn is_barrier(batch: &Batch) -> bool {
+    matches!(batch.kind, Kind::Barrier { .. })
+}
+
+fn written_at(batch: &Batch) -> Cluster {
+    batch.author.for_display().cluster
+}
+
+/// Whether the PSM of a mirror sees the ids of its source.
+fn sees_mirrored_ids(s: &Scenario) -> bool {
+    s.design.psm_ids.sees(s.design.pid_mapping.apply(ProducerId::FIRST))
+}
+
+/// All witnesses.
+pub static WITNESSES: [WitnessSpec; 12] = [
+    WitnessSpec {
+        id: "local-after-stop",
+        about: "a former mirror takes a local producer's batch",
+        applies: |s| s.bounds.commands > 0 && (s.bounds.idempotent > 0 || s.bounds.transactional > 0),
+        condition: |s, st| {
+            s.leaders(st).any(|(b, r)| {
+                let local = |batch: &Batch| written_at(batch) == b.cluster && !is_barrier(batch);
+                r.mirror.source.is_some() && r.is_writable() && r.durable.log.last().is_some_and(local)
+            })
+        },
+    },
+    WitnessSpec {
+        id: "producer-ids-collide",
+        about: "two real producers that were given one producer id by their clusters both have batches in one log",
+        applies: |s| s.bounds.commands > 0 && s.bounds.idempotent > 0 && s.bounds.batches > 1,
+        condition: |s, st| {
+            s.leaders(st).any(|(_, r)| {
+                let writers = r.durable.log.iter().filter_map(|b| b.author.for_display().writer);
+                let ids: Vec<_> =
+                    writers.filter_map(|w| s.producer(st, w).map(|p| (p.id, w))).filter(|(id, _)| id.0 >= 0).collect();
+                ids.iter().any(|(id, w)| ids.iter().any(|(id2, w2)| id == id2 && w != w2))
+            })
+        },
+    },
+    WitnessSpec {
+        id: "barrier-propagates",
+        about: "a barrier reaches a log by mirroring",
+        applies: |s| s.design.barrier == Barrier::OnStop && s.bounds.commands > 1 && s.topology.propagates(),
+        condition: |s, st| {
+            s.leaders(st).any(|(b, r)| r.durable.log.iter().any(|batch| is_barrier(batch) && written_at(batch) != b.cluster))
+        },
+    },
+    WitnessSpec {
+        id: "crash-with-data",
+        about: "a replica has crashed and come back, and some log holds data",
+        applies: |s| s.bounds.crashes > 0,
+        condition: |s, st| st.history.crashes > 0 && s.replicas(st).any(|(_, r)| r.up && !r.durable.log.is_empty()),
+    },
+    WitnessSpec {
+        id: "open-transaction-at-stop",
+        about: "a mirror is told to stop while its log holds an open transaction",
+        applies: |s| {
+            // Up to the last stable offset a mirror sees the beginning of a transaction only with its end behind it.
+            s.bounds.commands > 0
+                && s.bounds.transactional > 0
+                && s.design.open_transactions == OpenTransactions::Abort
+                && sees_mirrored_ids(s)
+        },
+        condition: |s, st| s.leaders(st).any(|(_, r)| r.mirror.state == MirrorState::Stopping && !r.psm.ongoing().is_empty()),
+    },
+    WitnessSpec {
+        id: "failback",
+        about: "the original source mirrors a batch that was written after the failover",
+        applies: |s| s.topology.name == "failback" && s.bounds.commands > 1,
+        condition: |s, st| {
+            let from_b = |b: &Batch| written_at(b) == Cluster::B && !is_barrier(b);
+            s.leaders(st).any(|(b, r)| b.cluster == Cluster::A && r.durable.log.iter().any(from_b))
+        },
+    },
+    WitnessSpec {
+        id: "follower-copies",
+        about: "a follower holds a batch below its high watermark",
+        applies: |s| s.bounds.followers > 0,
+        condition: |s, st| s.replicas(st).any(|(_, r)| r.role == Role::Follower && r.high_watermark.0 > 0),
+    },
+    WitnessSpec {
+        id: "second-broker-leads",
+        about: "the second broker of a cluster leads and its log holds data",
+        applies: |s| s.bounds.followers > 0 && s.bounds.crashes + s.bounds.elections + s.bounds.unclean + s.bounds.restarts > 0,
+        condition: |s, st| s.leaders(st).any(|(b, r)| b.number == 1 && !r.durable.log.is_empty()),
+    },
+    WitnessSpec {
+        id: "reload-from-a-rolled-snapshot",
+        about: "a log with two segments holds batches in both",
+        applies: |s| s.bounds.rolls > 0,
+        condition: |s, st| s.replicas(st).any(|(_, r)| r.durable.segments.last().is_some_and(|base| r.log_end() > *base)),
+    },
+    WitnessSpec {
+        id: "clean-restart",
+        about: "a broker with data has restarted in good order",
+        applies: |s| s.bounds.restarts > 0,
+        condition: |s, st| st.history.restarts > 0 && s.replicas(st).any(|(_, r)| r.up && !r.psm.entries().is_empty()),
+    },
+    WitnessSpec {
+        id: "resend",
+        about: "a batch was sent again and both copies were answered",
+        applies: |s| s.bounds.retries > 0,
+        condition: |s, st| st.history.retries > 0 && s.replicas(st).any(|(_, r)| !r.durable.log.is_empty()),
+    },
+    WitnessSpec {
+        id: "epoch-bump",
+        about: "an idempotent producer has written under a second epoch",
+        applies: |s| s.bounds.bumps > 0 && s.bounds.idempotent > 0 && s.bounds.batches > 1,
+        condition: |s, st| {
+            let bumped = |b: &Batch| b.producer_epoch.0 == 1 && b.kind == Kind::Data { transactional: false };
+            s.replicas(st).any(|(_, r)| r.durable.log.iter().any(bumped))
+        },
+    },
+];
