@@ -3,10 +3,12 @@
 //! It is an [`ActorModel`] with three things added: crashes are counted in total and leave a canonical state; the effects of each step
 //! are drained from the actors into the history; and messages that only move their receiver along are delivered at once (RED-1).
 //!
-//! `build` makes it, `step` takes a step, `housekeeping` keeps the network and the actors in a canonical form, `actions` says what may be done.
+//! `build` makes it, `step` takes a step, `housekeeping` keeps the network and the actors in a canonical form, `actions` says what may be
+//! done, `explore` how its states are kept in a search.
 
 mod actions;
 mod build;
+mod explore;
 mod housekeeping;
 mod step;
 
@@ -29,6 +31,7 @@ use crate::topology::Topology;
 use crate::truth::{Anomalies, Writer};
 
 pub use actions::{actor_of, is_fair};
+pub use explore::{Digest, Packed, Parts};
 
 /// A state of a scenario.
 pub type State = ActorModelState<Node, History>;
