@@ -110,11 +110,22 @@ pub struct Lasso {
     pub cycle: Vec<u16>,
 }
 
-/// For each of the goals, whose bits in [`Graph::state`] are counted from 0, a fair run that misses it for ever, if there is one.
+/// What can go on for ever in a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endless {
+    /// For each goal a fair run that misses it for ever, if there is one.
+    pub missed: Vec<Option<Lasso>>,
+    /// How many components have more than one state. If there are none, every run ends, or stays in a state that its steps do not change.
+    pub circles: u64,
+}
+
+/// Looks for runs that miss a goal for ever; the goals' bits in [`Graph::state`] are counted from 0, and there are at most eight.
 #[must_use]
-pub fn missed_for_ever(graph: &Graph, goals: usize) -> Vec<Option<Lasso>> {
+pub fn endless(graph: &Graph, goals: usize) -> Endless {
+    let mut circles = 0;
     let mut worst: Vec<Option<(u32, u32)>> = vec![None; goals.min(8)];
     let of = components(graph, |members, component, of| {
+        circles += u64::from(members.len() > 1);
         let missed = members.iter().fold(0, |all, s| all | graph.misses(*s));
         if missed == 0 || !can_stay(graph, members, |s| of.get(s as usize) == Some(&component)) {
             return;
@@ -127,7 +138,7 @@ pub fn missed_for_ever(graph: &Graph, goals: usize) -> Vec<Option<Lasso>> {
         }
     });
     let lasso = |(state, component)| Lasso { state, cycle: cycle(graph, state, |s| of.get(s as usize) == Some(&component)) };
-    worst.into_iter().map(|found| found.map(lasso)).collect()
+    Endless { missed: worst.into_iter().map(|found| found.map(lasso)).collect(), circles }
 }
 
 /// Whether a fair run can stay in a component: none of the fair actions that are available in all of its states always leads out of it.
@@ -154,11 +165,11 @@ mod tests {
         let mut graph = Graph::default();
         graph.state(1);
         graph.edge(1, 0, 0);
-        assert_eq!(missed_for_ever(&graph, 1), [None]);
+        assert_eq!(endless(&graph, 1).missed, [None]);
         // The same step, if it may be neglected, is neglected.
         let mut graph = Graph::default();
         graph.state(1);
         graph.edge(1, 0, UNFAIR);
-        assert_eq!(missed_for_ever(&graph, 1), [Some(Lasso { state: 0, cycle: Vec::new() })]);
+        assert_eq!(endless(&graph, 1).missed, [Some(Lasso { state: 0, cycle: Vec::new() })]);
     }
 }

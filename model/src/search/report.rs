@@ -36,6 +36,8 @@ pub struct Report {
     pub frontier_peak: u64,
     /// What the search's own tables hold at the end, in bytes: fingerprints, parents, parts of states, the graph. Not the frontier.
     pub table_bytes: u64,
+    /// How many strongly connected components of the expanded states have more than one state; none if the steps were not recorded.
+    pub circles: Option<u64>,
     /// Whether it is the whole space.
     pub ending: Ending,
     /// The first, hence shortest, violation of each `always` property, the first example of each `sometimes` property, and a run that misses

@@ -7,10 +7,8 @@ use stateright::{Expectation, Property};
 use super::store::Store;
 use super::table::{NO_STATE, Visited};
 use super::{Discovery, Ending, Explorable, Goal, Options, Progress, Report};
-use crate::liveness::{Graph, UNFAIR, missed_for_ever};
+use crate::liveness::{Graph, UNFAIR, endless};
 
-/// How many states are expanded before the results are merged. The result does not depend on it.
-const BATCH: usize = 1024;
 /// How often the clock and the system are asked: for every state that would cost more than the states do.
 const ASK_EVERY: u64 = 512;
 
@@ -28,11 +26,13 @@ struct Step<M: Explorable> {
     state: Option<(M::State, Digest<M>)>,
 }
 
-/// What follows a state.
+/// What a state shows and what follows it.
 struct Expanded<M: Explorable> {
     steps: Vec<Step<M>>,
     /// A bit for each goal that the state misses.
     misses: u8,
+    /// The open properties that the state decides.
+    decided: Vec<usize>,
 }
 
 /// The states with the same distance, numbered from `first`.
@@ -105,8 +105,8 @@ where
             self.report.growth.push(level.states.len() as u64);
             self.report.states += level.states.len() as u64;
             self.report.frontier_peak = self.report.frontier_peak.max(level.states.len() as u64);
-            self.judge(&level);
             if self.options.caps.depth.is_some_and(|d| depth >= d) {
+                self.judge(&level, 0);
                 let (states, left) = (self.report.states, level.states.len());
                 self.report.ending = Ending::Cut(format!("depth cap of {depth} hit after {states} states, {left} not expanded"));
                 break;
@@ -124,25 +124,34 @@ where
         self.report
     }
 
-    /// Looks for the open properties in a level, and notes the first state that decides each.
-    fn judge(&mut self, level: &Level<Packed<M>>) {
-        for (batch, states) in level.states.chunks(BATCH).enumerate() {
+    /// How many states are looked at before the results are merged; what comes out does not depend on it. One thread keeps few states at a
+    /// time, many threads need enough to do.
+    const fn batch(&self) -> usize {
+        if self.options.threads <= 1 { 16 } else { 256 * self.options.threads }
+    }
+
+    /// Looks for the open properties in the states of a level that will not be expanded, from a position on.
+    fn judge(&mut self, level: &Level<Packed<M>>, from: usize) {
+        let size = self.batch();
+        for (batch, states) in level.states.get(from..).unwrap_or_default().chunks(size).enumerate() {
             let (model, store, properties, open) = (self.model, &self.store, &self.properties, &self.open);
             let judged = in_parallel(self.options.threads, states, |packed| {
-                let decided = |state: &M::State| {
-                    let decides = |i: &usize| properties.get(*i).is_some_and(|p| decides(model, p, state));
-                    open.iter().copied().filter(decides).collect::<Vec<_>>()
-                };
-                store.with(packed, decided).unwrap_or_default()
+                store.with(packed, |state| decided(model, properties, open, state)).unwrap_or_default()
             });
             for (position, decided) in judged.into_iter().enumerate() {
-                for i in decided.into_iter().filter(|i| self.open.contains(i)).collect::<Vec<_>>() {
-                    self.open.retain(|o| *o != i);
-                    if let Some(property) = self.properties.get(i) {
-                        let actions = self.visited.path_to(level.id(batch * BATCH + position));
-                        self.report.discoveries.push(Discovery { property: property.name, actions, cycle: Vec::new() });
-                    }
-                }
+                self.discover(decided, level.id(from + batch * size + position));
+            }
+        }
+    }
+
+    /// Notes the properties that a state decides, unless an earlier state has decided them.
+    fn discover(&mut self, decided: Vec<usize>, id: u32) {
+        for i in decided {
+            let open = self.open.len();
+            self.open.retain(|o| *o != i);
+            if let Some(property) = self.properties.get(i).filter(|_| self.open.len() < open) {
+                let actions = self.visited.path_to(id);
+                self.report.discoveries.push(Discovery { property: property.name, actions, cycle: Vec::new() });
             }
         }
     }
@@ -151,14 +160,16 @@ where
     fn expand(&mut self, level: &Level<Packed<M>>, depth: u32) -> Option<Level<Packed<M>>> {
         let mut next = level.next();
         let mut expanded = 0;
-        for states in level.states.chunks(BATCH) {
+        for states in level.states.chunks(self.batch()) {
             let with_goals = self.graph.is_some();
             let (model, store, visited, goals) = (self.model, &self.store, &self.visited, &self.goals);
+            let (properties, open) = (&self.properties, &self.open);
             let results = in_parallel(self.options.threads, states, |packed| {
                 store.with(packed, |state| {
                     let misses = goals.iter().enumerate().map(|(i, g)| u8::from(!(g.condition)(model, state)) << i).sum();
+                    let decided = decided(model, properties, open, state);
                     let steps = steps(model, store, visited, (packed, state), with_goals)?;
-                    Some(Expanded { steps, misses })
+                    Some(Expanded { steps, misses, decided })
                 })
             });
             for result in results {
@@ -166,10 +177,14 @@ where
                 let frontier = (level.states.len() - expanded + next.states.len()) as u64;
                 self.report.frontier_peak = self.report.frontier_peak.max(frontier);
                 if self.cut(&Progress { states: found, depth, frontier }, expanded as u64) {
+                    self.judge(level, expanded);
                     return None;
                 }
                 match result.flatten() {
-                    Some(result) => self.merge(result, level.id(expanded), &mut next),
+                    Some(mut result) => {
+                        self.discover(std::mem::take(&mut result.decided), level.id(expanded));
+                        self.merge(result, level.id(expanded), &mut next);
+                    }
                     None => self.full = Some("a state has more actions than can be numbered"),
                 }
                 expanded += 1;
@@ -242,15 +257,22 @@ where
         if expanded.is_multiple_of(ASK_EVERY) { (self.interrupt)(progress) } else { None }
     }
 
-    /// Looks for a fair run that misses a goal for ever among the states that were expanded (LIVE-3).
+    /// Looks for a fair run that misses a goal for ever among the states that were expanded (LIVE-3). A state that tells as much is shorter.
     fn judge_goals(&mut self) {
         let Some(graph) = &self.graph else { return };
-        for (goal, lasso) in self.goals.iter().zip(missed_for_ever(graph, self.goals.len())) {
-            let Some(lasso) = lasso else { continue };
+        let endless = endless(graph, self.goals.len());
+        self.report.circles = Some(endless.circles);
+        for (goal, lasso) in self.goals.iter().zip(endless.missed) {
+            let Some(lasso) = lasso.filter(|_| self.report.discovery(goal.name).is_none()) else { continue };
             let actions = self.visited.path_to(lasso.state);
             self.report.discoveries.push(Discovery { property: goal.name, actions, cycle: lasso.cycle });
         }
     }
+}
+
+/// The properties among the open ones that a state decides.
+fn decided<M: Explorable>(model: &M, properties: &[Property<M>], open: &[usize], state: &M::State) -> Vec<usize> {
+    open.iter().copied().filter(|i| properties.get(*i).is_some_and(|p| decides(model, p, state))).collect()
 }
 
 fn decides<M: Explorable>(model: &M, property: &Property<M>, state: &M::State) -> bool {
