@@ -13,6 +13,7 @@ pub mod design;
 pub mod effect;
 pub mod epochs;
 pub mod ids;
+pub mod liveness;
 pub mod message;
 pub mod mirror;
 pub mod node;

@@ -182,6 +182,40 @@ pub struct EndTxn {
 }
 
 impl Msg {
+    /// Its name, for statistics.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::InitProducerId => "InitProducerId",
+            Self::ProducerIdIs(_) => "ProducerIdIs",
+            Self::Produce(_) => "Produce",
+            Self::ProduceResult { .. } => "ProduceResult",
+            Self::Lost { .. } => "Lost",
+            Self::Fenced => "Fenced",
+            Self::EndTxn { .. } => "EndTxn",
+            Self::WriteMarker(_) => "WriteMarker",
+            Self::TxnEnded { .. } => "TxnEnded",
+            Self::Stop(_) => "Stop",
+            Self::Start { .. } => "Start",
+            Self::Done(_) => "Done",
+            Self::DescribeMirror => "DescribeMirror",
+            Self::LastMirroredIs(_) => "LastMirroredIs",
+            Self::Fetch(_) => "Fetch",
+            Self::Fetched(_) => "Fetched",
+            Self::Started => "Started",
+            Self::Lead { .. } => "Lead",
+            Self::Follow { .. } => "Follow",
+            Self::StepDown => "StepDown",
+            Self::WhoLeads => "WhoLeads",
+            Self::FollowerInSync(_) => "FollowerInSync",
+            Self::FollowerLost => "FollowerLost",
+            Self::StoreMirror { .. } => "StoreMirror",
+            Self::MirrorIs(_) => "MirrorIs",
+            Self::EpochIs { .. } => "EpochIs",
+            Self::RaiseEpoch { .. } => "RaiseEpoch",
+        }
+    }
+
     /// Whether the delivery of this message only moves its receiver along and commutes with every other step: a reply that the receiver
     /// alone is waiting for. Such messages can be delivered at once without losing a behaviour that any property can see (RED-1).
     #[must_use]

@@ -150,6 +150,24 @@ pub enum Timer {
     },
 }
 
+impl Timer {
+    /// Its name, for statistics.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::NextStep => "NextStep",
+            Self::EndTransaction { abort: false } => "EndTransaction COMMIT",
+            Self::EndTransaction { abort: true } => "EndTransaction ABORT",
+            Self::Retry => "Retry",
+            Self::GiveUp => "GiveUp",
+            Self::Roll => "Roll",
+            Self::Restart => "Restart",
+            Self::Elect { unclean: false } => "Elect",
+            Self::Elect { unclean: true } => "Elect unclean",
+        }
+    }
+}
+
 /// What a replica finds when it starts again.
 ///
 /// A replica's state always holds the same [`Durable`] as its storage, also while it is down, so the hash of the state covers it: adding

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cleanslate_model::property::{Group, PropertySpec};
 use cleanslate_model::scenario::Scenario;
-use cleanslate_model::search::{self, Discovery, Ending, Progress, Report, search};
+use cleanslate_model::search::{self, Discovery, Ending, Progress, Report, search_with};
 use stateright::{Checker as _, Model as _};
 
 use super::counterexample::{self, Counterexample, CounterexampleError};
@@ -156,7 +156,10 @@ fn explore(scenario: &Scenario, caps: &Caps, started: Instant) -> Report {
         let limit = caps.memory?;
         resident_bytes().filter(|held| *held >= limit).map(|held| format!("memory cap of {limit} bytes hit ({held} held)"))
     };
-    search(scenario, search::Caps { states: caps.states, depth: None }, interrupt)
+    // Whether something can go on for ever without its goal is a question about the whole graph.
+    let goals = scenario.properties.iter().any(|p| p.goal.is_some());
+    let options = search::Options { caps: search::Caps { states: caps.states, depth: None }, goals, ..search::Options::default() };
+    search_with(scenario, options, interrupt)
 }
 
 /// The same space through stateright's own breadth-first checker, as a second opinion.
@@ -175,7 +178,7 @@ fn explore_with_stateright(job: &Job) -> Report {
             model.actions(state, &mut choices);
             choices.iter().position(|c| *c == action).and_then(|i| u16::try_from(i).ok())
         });
-        Some(Discovery { property: p.name, actions: actions.collect::<Option<_>>()? })
+        Some(Discovery { property: p.name, actions: actions.collect::<Option<_>>()?, cycle: Vec::new() })
     });
     let discoveries = discoveries.collect();
     let mut growth = vec![0; checker.max_depth().max(1)];
@@ -190,6 +193,7 @@ fn explore_with_stateright(job: &Job) -> Report {
         growth,
         frontier_peak: 0,
         table_bytes: 0,
+        circles: None,
         ending: Ending::Complete,
         discoveries,
     }

@@ -68,6 +68,8 @@ pub struct PropertySpec {
     pub about: &'static str,
     /// Whether a state keeps it.
     pub condition: fn(&Scenario, &State) -> bool,
+    /// What must hold from some point on along every weakly fair run, if the property is about runs (LIVE-3).
+    pub goal: Option<fn(&Scenario, &State) -> bool>,
 }
 
 /// Something that must be reachable.

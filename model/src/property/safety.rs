@@ -77,6 +77,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Uniqueness,
         about: "no producer state entry, on any replica, mixes batches of two real producers",
         condition: |s, st| s.judged(st).all(|(_, r)| truth::psm_entry_single_producer(&r.psm)),
+        goal: None,
     },
     PropertySpec {
         id: "log-pid-single-producer",
@@ -84,6 +85,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Uniqueness,
         about: "no log holds two real producers' batches under one stored producer id without a barrier between them",
         condition: |s, st| s.judged(st).all(|(_, r)| truth::log_pid_single_producer(&r.durable.log)),
+        goal: None,
     },
     PropertySpec {
         id: "writable-psm-empty",
@@ -91,6 +93,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::CleanSlate,
         about: "no in-sync replica of a writable partition keeps producer state from before it became writable",
         condition: |s, st| s.judged(st).all(|(b, r)| stint(s, st, b).is_none_or(|since| truth::writable_psm_empty(&r.psm, &since))),
+        goal: None,
     },
     PropertySpec {
         id: "barrier-before-local",
@@ -102,6 +105,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
                 .filter(|(_, r)| r.is_writable())
                 .all(|(b, r)| truth::barrier_before_local(&r.durable.log, &r.mirror.stint, b.cluster))
         },
+        goal: None,
     },
     PropertySpec {
         id: "no-barrier-after-local",
@@ -113,6 +117,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
                 .filter(|(_, r)| r.is_writable())
                 .all(|(_, r)| truth::no_barrier_after_local(&r.durable.log, &r.mirror.stint))
         },
+        goal: None,
     },
     PropertySpec {
         id: "sequence-break-accepted",
@@ -120,6 +125,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "replication never accepts a batch of a known epoch whose sequence does not follow (scenario 1)",
         condition: |s, st| never(s, st, Anomaly::SequenceBreakAccepted),
+        goal: None,
     },
     PropertySpec {
         id: "lower-epoch-accepted",
@@ -127,6 +133,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "replication never accepts a batch or marker of a lower epoch than the one known (scenario 2)",
         condition: |s, st| never(s, st, Anomaly::LowerEpochAccepted),
+        goal: None,
     },
     PropertySpec {
         id: "foreign-marker",
@@ -134,6 +141,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "no marker ends a transaction that another real producer began (scenario 3)",
         condition: |s, st| never(s, st, Anomaly::ForeignMarker),
+        goal: None,
     },
     PropertySpec {
         id: "false-duplicate",
@@ -141,6 +149,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "no honest producer's new batch is acknowledged as a duplicate and dropped",
         condition: |s, st| never(s, st, Anomaly::FalseDuplicate),
+        goal: None,
     },
     PropertySpec {
         id: "false-rejection",
@@ -148,6 +157,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "no honest producer's batch or marker is refused, by a leader or by a mirror",
         condition: |s, st| never(s, st, Anomaly::FalseRejection),
+        goal: None,
     },
     PropertySpec {
         id: "batch-twice",
@@ -155,6 +165,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "no idempotent or transactional producer's batch lies twice in a log",
         condition: |s, st| s.judged(st).all(|(_, r)| truth::no_batch_twice(&r.durable.log)),
+        goal: None,
     },
     PropertySpec {
         id: "reads-committed",
@@ -164,6 +175,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         condition: |s, st| {
             leaders(s, st).all(|(_, r)| truth::reads_committed(&r.durable.log, &r.durable.aborted, r.last_stable_offset()))
         },
+        goal: None,
     },
     PropertySpec {
         id: "commit-commits",
@@ -171,6 +183,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::SilentCorruption,
         about: "a COMMIT in a log has the records of its transaction before it, and nothing has ended the transaction earlier",
         condition: |s, st| leaders(s, st).all(|(_, r)| truth::commits_commit(&r.durable.log)),
+        goal: None,
     },
     PropertySpec {
         id: "state-is-that-of-log",
@@ -178,6 +191,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Convergence,
         about: "every replica's producer state is the one that its log means, however it was built",
         condition: |s, st| s.judged(st).all(|(_, r)| state_is_that_of_log(s, r)),
+        goal: None,
     },
     PropertySpec {
         id: "equal-logs-equal-state",
@@ -185,6 +199,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Convergence,
         about: "replicas with the same log have the same producer state, in one cluster and across clusters",
         condition: equal_logs_equal_state,
+        goal: None,
     },
     PropertySpec {
         id: "stop-completes",
@@ -192,6 +207,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Liveness,
         about: "a partition that was told to stop becomes writable, one that was told to start mirrors",
         condition: |s, st| never_stuck(s, st, stops_have_ended),
+        goal: Some(stops_have_ended),
     },
     PropertySpec {
         id: "stable-when-quiet",
@@ -199,6 +215,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Liveness,
         about: "once the producers of a writable partition are quiet, its last stable offset reaches its end",
         condition: |s, st| never_stuck(s, st, stable_when_quiet),
+        goal: Some(stable_when_quiet),
     },
     PropertySpec {
         id: "mirror-matches-source",
@@ -206,6 +223,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Alignment,
         about: "a mirror and its source that hold the same batch at an offset hold the same batches below it",
         condition: mirrors_match,
+        goal: None,
     },
     PropertySpec {
         id: "follower-matches-leader",
@@ -213,6 +231,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Alignment,
         about: "a follower and its leader that hold the same batch at an offset hold the same batches below it",
         condition: followers_match,
+        goal: None,
     },
     PropertySpec {
         id: "acknowledged-is-kept",
@@ -220,6 +239,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Loss,
         about: "what a writable partition has acknowledged stays in its log while it is writable",
         condition: nothing_acknowledged_is_lost,
+        goal: None,
     },
     PropertySpec {
         id: "failback-throws-away-own",
@@ -227,5 +247,6 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         group: Group::Loss,
         about: "a failback throws away only what its source does not hold",
         condition: |s, st| never(s, st, Anomaly::ThrewAwayShared),
+        goal: None,
     },
 ];

@@ -1,6 +1,6 @@
 //! Liveness, as far as a single state shows it: where nothing that must happen can happen any more, what was begun must have ended.
 //!
-//! Runs within bounds end, unless they go in circles; `liveness` looks at the circles.
+//! Runs within bounds end, unless they go in circles; `crate::liveness` looks at the circles.
 
 use crate::mirror::MirrorState;
 use crate::scenario::{Scenario, State};
