@@ -5,6 +5,7 @@ pub mod check;
 pub mod cli;
 pub mod conform;
 pub mod from_model;
+pub mod kill;
 pub mod ledger;
 pub mod lockstep;
 pub mod parallel;

@@ -29,6 +29,7 @@ fn run(command: Command) -> Result<ExitCode, CliError> {
         Command::Check(args) => cli::check::run(&args),
         Command::List(args) => cli::list::run(&args),
         Command::Explore(args) => cli::explore::run(&args),
+        Command::Kill(args) => cli::kill::run(&args),
         Command::Conform(args) => cli::conform::run(&args),
         Command::Trace(args) => cli::trace::run(&args, &cli::trace::Hooks { model: Some(in_model) }),
     }

@@ -25,6 +25,8 @@ pub enum Command {
     List(ListArgs),
     /// Browse a scenario's states in the stateright Explorer
     Explore(ExploreArgs),
+    /// Show that every single fault in the rules breaks a property
+    Kill(KillArgs),
     /// Read trace files and run them
     Trace(TraceArgs),
     /// Hold an implementation against the model and against traces
@@ -127,6 +129,26 @@ pub struct ExploreArgs {
     /// Where the Explorer listens
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000")]
     pub listen: SocketAddr,
+}
+
+/// The arguments of `cleanslate kill`.
+///
+/// Every variant of the kill list, `specs/kill-list.tsv`, is explored: the property that kills it must break with the listed number of
+/// steps, and a survivor must survive. Exit code 0 if all is as listed.
+#[derive(Debug, Args)]
+pub struct KillArgs {
+    /// Only variants whose design begins so; may be repeated [default: all]
+    #[arg(long = "design", value_name = "DESIGN")]
+    pub designs: Vec<String>,
+    /// Only variants judged on this topology; may be repeated [default: all]
+    #[arg(long = "topology", value_name = "TOPOLOGY")]
+    pub topologies: Vec<String>,
+    /// Print NDJSON: one line a variant, then a summary
+    #[arg(long)]
+    pub json: bool,
+    /// Write the traces into this directory [default: target/kill]
+    #[arg(long, value_name = "DIR")]
+    pub trace_dir: Option<PathBuf>,
 }
 
 /// The arguments of `cleanslate conform`.

@@ -5,6 +5,7 @@ pub mod check;
 pub mod conform;
 pub mod explore;
 mod kafka;
+pub mod kill;
 pub mod list;
 pub mod output;
 pub mod sequences;
@@ -19,7 +20,7 @@ use crate::replay::ReplayError;
 use crate::target::TargetError;
 use crate::trace::TraceError;
 
-pub use args::{CheckArgs, Cli, Command, ConformArgs, Engine, ExploreArgs, ListArgs, Listing, TraceArgs, TraceCommand};
+pub use args::{CheckArgs, Cli, Command, ConformArgs, Engine, ExploreArgs, KillArgs, ListArgs, Listing, TraceArgs, TraceCommand};
 
 /// Everything is as expected.
 pub const EXIT_EXPECTED: u8 = 0;
