@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::ledger::Ledger;
+use crate::ledger::{Came, Ledger};
 use crate::target::Observed;
 use crate::trace::format::{Batch, MirrorState, Op, Origin, ReplicaState};
 
 use super::Frame;
+use super::identity::labelled;
 
 /// A batch that its producer waits for, or knows to be stored.
 #[derive(Clone, Debug)]
@@ -23,12 +24,19 @@ struct Sent {
 pub(super) struct Answers {
     waiting: Vec<Sent>,
     acknowledged: Vec<Sent>,
+    /// The last batch that each producer sent and was not refused, if it leaves a transaction open.
+    open: BTreeMap<String, Batch>,
 }
 
 impl Answers {
     /// Follows one operation.
     pub(super) fn update(&mut self, frame: &Frame, ledger: &Ledger) {
         let replica = frame.op.replica();
+        if let Op::Append { origin: Origin::Client | Origin::Coordinator, by: Some(by), batch, .. } = &frame.op {
+            let leaves_open = batch.transactional && batch.control.is_none() && !matches!(frame.outcome, Observed::Error(_));
+            self.open.remove(by);
+            self.open.extend(leaves_open.then(|| (by.clone(), batch.clone())));
+        }
         match (&frame.op, &frame.outcome) {
             (
                 Op::Append { origin: Origin::Client | Origin::Coordinator, by: Some(by), batch, .. },
@@ -49,6 +57,14 @@ impl Answers {
         let reached = frame.after.high_watermark;
         let answered = self.waiting.extract_if(.., |sent| sent.replica == replica && sent.offset < reached);
         self.acknowledged.extend(answered);
+    }
+
+    /// Whether a producer that writes to this partition is in the middle of a transaction.
+    pub(super) fn in_transaction(&self, name: &str, state: &ReplicaState, ledger: &Ledger) -> bool {
+        labelled(name, state, ledger).any(|(entry, label)| {
+            let newest = entry.by.as_ref().and_then(|by| self.open.get(by)) == Some(&entry.batch);
+            newest && label.came == Came::Local && label.phase == ledger.phase(name)
+        })
     }
 
     /// A batch that was acknowledged and is not in the log of a partition that has been writable all the time since (LOSS-1).

@@ -144,7 +144,7 @@ impl Witness {
             "state-is-that-of-log" => self.first_replica(|name, state| convergence::state_of_log(name, state, ledger)),
             "equal-logs-equal-state" => convergence::two_states(&self.states),
             "stop-completes" => ends::under_way(&self.states, ledger),
-            "stable-when-quiet" => ends::unstable(&self.states, ledger),
+            "stable-when-quiet" => ends::unstable(&self.states, &self.answers, ledger),
             "mirror-matches-source" => alignment::mirror(&self.states, ledger),
             "follower-matches-leader" => alignment::follower(&self.states, ledger),
             "acknowledged-is-kept" => self.answers.lost(&self.states, ledger),

@@ -133,8 +133,11 @@ fn what_has_not_ended() {
     assert_eq!((w.seen("stop-completes"), w.seen("stable-when-quiet")), (None, None));
     w.append("B", "b1", data(5, 0, 0, 1, true), Vec::new());
     w.change("B", |s| s.last_stable_offset = 0);
+    assert_eq!(w.seen("stable-when-quiet"), None, "b1 is in the middle of its transaction");
+    w.append("B", "b1", marker(5, 1, true), Vec::new());
+    w.change("B", |s| s.last_stable_offset = 0);
     let evidence = w.seen("stable-when-quiet").unwrap();
-    assert_eq!(evidence, "B is writable, and its last stable offset stays at 0 below its end 1");
+    assert_eq!(evidence, "B is writable, and its last stable offset stays at 0 below its end 2");
 }
 
 #[test]
