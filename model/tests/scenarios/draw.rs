@@ -56,35 +56,65 @@ fn producers(replica: &Replica) -> String {
     if entries.is_empty() { "none".to_owned() } else { entries.join("; ") }
 }
 
-/// The drawing.
+/// How wide a drawing of logs may become before it is continued below.
+const WIDTH: usize = 110;
+
+/// The drawing: the logs below each other, then what each replica makes of its own.
 pub(crate) fn drawing(scenario: &Scenario, state: &State) -> String {
-    let replicas: Vec<_> = scenario.replicas(state).collect();
-    let longest = replicas.iter().map(|(_, r)| r.durable.log.len()).max().unwrap_or(0);
+    let mut replicas: Vec<_> = scenario.replicas(state).collect();
+    replicas.sort_by_key(|(broker, _)| (broker.cluster.index(), broker.number));
     let shows_epochs = replicas.iter().any(|(_, r)| r.durable.log.iter().any(|b| b.leader_epoch.0 > 0));
     let cell = |b: &Batch| if shows_epochs { format!("{} e{}", cell(scenario, b), b.leader_epoch) } else { cell(scenario, b) };
-    let mut columns: Vec<Vec<String>> = vec![vec![String::new(); replicas.len()]; longest];
-    for (row, (_, replica)) in replicas.iter().enumerate() {
-        for (offset, batch) in replica.durable.log.iter().enumerate() {
-            columns[offset][row] = cell(batch);
-        }
+    let longest = replicas.iter().map(|(_, r)| r.durable.log.len()).max().unwrap_or(0);
+    let column = |offset: usize| -> Vec<String> {
+        replicas.iter().map(|(_, r)| r.durable.log.get(offset).map_or_else(String::new, &cell)).collect()
+    };
+    let columns: Vec<Vec<String>> = (0..longest).map(column).collect();
+    let names: Vec<String> = replicas.iter().map(|(b, r)| format!("{:<3} {:<13}", b.to_string(), role(r))).collect();
+    let mut text = String::new();
+    let mut drawn = 0;
+    while drawn < longest || text.is_empty() {
+        let mut room = WIDTH;
+        let fits = columns[drawn..].iter().take_while(|c| {
+            let needed = width(c) + 3;
+            let fits = needed <= room;
+            room = room.saturating_sub(needed);
+            fits
+        });
+        let until = drawn + fits.count();
+        text.push_str(&grid(&names, &columns, drawn..until));
+        text.push('\n');
+        drawn = until.max(drawn + 1);
     }
-    let width = |column: &[String]| column.iter().map(String::len).max().unwrap_or(0).max(1);
+    for (broker, replica) in &replicas {
+        let _ = write!(text, "{broker}: last stable offset {}, ", replica.last_stable_offset());
+        let _ = write!(text, "high watermark {}, ", replica.high_watermark);
+        if shows_epochs && replica.up {
+            let _ = write!(text, "leader epoch {}, ", replica.epoch);
+        }
+        let _ = writeln!(text, "producers: {}", producers(replica));
+    }
+    text
+}
+
+fn width(column: &[String]) -> usize {
+    column.iter().map(String::len).max().unwrap_or(0).max(1)
+}
+
+/// The logs from one offset to another.
+fn grid(names: &[String], columns: &[Vec<String>], offsets: std::ops::Range<usize>) -> String {
     let mut text = format!("{:<17}", "");
-    for (offset, column) in columns.iter().enumerate() {
+    for (offset, column) in columns.iter().enumerate().take(offsets.end).skip(offsets.start) {
         let _ = write!(text, "  {offset:<w$} ", w = width(column));
     }
     text = text.trim_end().to_owned() + "\n";
-    for (row, (broker, replica)) in replicas.iter().enumerate() {
-        let mut line = format!("{:<3} {:<13}", broker.to_string(), role(replica));
-        for column in &columns {
+    for (row, name) in names.iter().enumerate() {
+        let mut line = name.clone();
+        for column in &columns[offsets.clone()] {
             let _ = write!(line, "| {:<w$} ", column[row], w = width(column));
         }
-        let _ = writeln!(text, "{}", line.trim_end());
-        let mut below = format!("last stable offset {}, high watermark {}", replica.last_stable_offset(), replica.high_watermark);
-        if shows_epochs && replica.up {
-            let _ = write!(below, ", leader epoch {}", replica.epoch);
-        }
-        let _ = writeln!(text, "    {below}\n    producers: {}", producers(replica));
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     text
 }

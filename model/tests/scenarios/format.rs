@@ -73,7 +73,8 @@ impl ScenarioFile {
             let at = |why: String| format!("line {line}: {why}");
             if in_steps && content.starts_with("  ") {
                 let step = content.trim();
-                let step = step.strip_prefix("not possible: ").map_or_else(|| Step::Take(step.into()), |s| Step::NotPossible(s.into()));
+                let step =
+                    step.strip_prefix("not possible: ").map_or_else(|| Step::Take(step.into()), |s| Step::NotPossible(s.into()));
                 parts.last_mut().unwrap().steps.push((line, step));
                 continue;
             }

@@ -21,9 +21,3 @@ pub(crate) fn rows(text: &str) -> Vec<Row> {
     };
     text.lines().filter_map(row).collect()
 }
-
-/// The tests that the table names as `FILE::TEST`.
-pub(crate) fn cited_tests(text: &str) -> Vec<(String, String)> {
-    let words = text.split('`').filter_map(|word| word.split_once("::"));
-    words.filter(|(file, _)| file.ends_with(".rs")).map(|(file, test)| (file.to_owned(), test.to_owned())).collect()
-}
