@@ -122,21 +122,23 @@ impl Scenario {
         let (src, dst) = (usize::from(envelope.src), usize::from(envelope.dst));
         let leads = |r: &Replica| r.up && r.role == crate::replica::Role::Leader;
         let is = |actor: usize, what: &dyn Fn(&Replica) -> bool| replica_of(state, actor).is_some_and(what);
-        let reads = |r: &Replica| r.up && (r.role == crate::replica::Role::Follower || leads(r));
+        // An answer belongs to the connection on which it was asked for, so to the cluster that is read now.
+        let from = self.directory.broker(src).map(|b| b.cluster);
+        let current_fetch = |actor: usize, r: &Replica, bulk: bool| match self.inner.actors.get(actor).map(|n| &n.role) {
+            Some(Role::Replica(config)) => config.current_fetch(r, bulk),
+            _ => None,
+        };
+        let reads = |r: &Replica| current_fetch(dst, r, false).map(|(cluster, _)| cluster) == from;
         let alive = match envelope.msg {
             Msg::Fetch(request) => {
-                let current = |r: &Replica| match self.inner.actors.get(src).map(|n| &n.role) {
-                    Some(Role::Replica(config)) => config.current_fetch(r, request.bulk),
-                    _ => None,
-                };
-                let current = replica_of(state, src).and_then(current);
+                let current = replica_of(state, src).and_then(|r| current_fetch(src, r, request.bulk));
                 let asked = self.directory.broker(dst).map(|b| b.cluster);
                 current.is_some_and(|(cluster, now)| now == *request && Some(cluster) == asked)
             }
             Msg::Produce(request) | Msg::WriteMarker(request) => !self.is_refused(state, dst, request),
             Msg::Fetched(_) => is(dst, &reads),
             Msg::DescribeMirror => is(src, &leads),
-            Msg::LastMirroredIs(_) => is(dst, &leads),
+            Msg::LastMirroredIs(_) => is(dst, &|r| leads(r) && r.mirror.source == from),
             _ => true,
         };
         if !alive {
