@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use cleanslate_model::bounds::Bounds;
 use cleanslate_model::design::{Design, NAMED};
@@ -67,7 +67,9 @@ fn table() -> Vec<Row> {
 
 fn written(rows: &[Row]) -> String {
     let line = |r: &Row| {
-        [&r.id, &r.design, &r.topology, &r.bounds, &r.property, &r.steps, &r.fix, &r.named, &r.varied].map(String::as_str).join("\t")
+        [&r.id, &r.design, &r.topology, &r.bounds, &r.property, &r.steps, &r.fix, &r.named, &r.varied]
+            .map(String::as_str)
+            .join("\t")
     };
     let lines: Vec<String> = rows.iter().map(line).collect();
     format!("{}\n{}\n", COLUMNS.join("\t"), lines.join("\n"))
@@ -92,9 +94,12 @@ fn focus(property: &str) -> (&str, Option<Cluster>) {
     (id, cluster.map(|name| Cluster::ALL.into_iter().find(|c| c.to_string() == name).unwrap()))
 }
 
+/// Design, topology, bounds, and the cluster that is looked at.
+type Question = (String, String, String, Option<String>);
+
 /// What was explored already: the length of each property's shortest trace.
 #[derive(Default)]
-struct Explored(BTreeMap<(String, String, String, Option<String>), BTreeMap<&'static str, usize>>);
+struct Explored(BTreeMap<Question, BTreeMap<&'static str, usize>>);
 
 impl Explored {
     fn verdict(&mut self, design: &str, row: &Row) -> String {
@@ -104,7 +109,12 @@ impl Explored {
         s.focus = cluster;
         let key = (format!("{:?}", s.design), row.topology.clone(), row.bounds.clone(), cluster.map(|c| c.to_string()));
         let lengths = self.0.entry(key).or_insert_with(|| {
-            explore(&s).discoveries.iter().filter(|d| PROPERTIES.iter().any(|p| p.id == d.property)).map(|d| (d.property, d.actions.len())).collect()
+            explore(&s)
+                .discoveries
+                .iter()
+                .filter(|d| PROPERTIES.iter().any(|p| p.id == d.property))
+                .map(|d| (d.property, d.actions.len()))
+                .collect()
         });
         lengths.get(id).map_or_else(|| "-".to_owned(), ToString::to_string)
     }
@@ -216,7 +226,8 @@ fn told(row: &Row) -> String {
         state = next;
     }
     let Row { design, topology, bounds, property, .. } = row;
-    let command = format!("$ cargo run --release -- check --design {design} --topology {topology} --bounds {bounds} --property {property}");
+    let command =
+        format!("$ cargo run --release -- check --design {design} --topology {topology} --bounds {bounds} --property {property}");
     let mut text = format!("```text\n{command}\n\n{}\n\n{}\n```\n", lines.join("\n"), drawing(&story::picture(&s, &state)));
     if row.named != "." {
         let names: Vec<String> = NAMED.iter().map(|d| format!("`{}`", d.name)).collect();
@@ -258,9 +269,13 @@ fn compare(path: &Path, now: &str) {
     }
 }
 
+/// Held while pages are read or written: the tests run side by side.
+static PAGES: Mutex<()> = Mutex::new(());
+
 #[test]
 fn pages_tell_what_the_model_does() {
     let rows = rows();
+    let _pages = PAGES.lock();
     let mut by_page: BTreeMap<PathBuf, Vec<&Row>> = BTreeMap::new();
     rows.iter().for_each(|row| by_page.entry(page(&row.id)).or_default().push(row));
     for (path, rows) in by_page {
@@ -270,10 +285,11 @@ fn pages_tell_what_the_model_does() {
 
 #[test]
 fn the_list_of_findings_is_complete() {
+    let rows = rows();
+    let _pages = PAGES.lock();
     let dir = specs().join("findings");
     let names: BTreeSet<String> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     let pages: Vec<&str> = names.iter().filter_map(|n| n.strip_suffix(".md")).filter(|n| *n != "README").collect();
-    let rows = rows();
     let lines: Vec<String> = pages
         .iter()
         .map(|id| {
