@@ -229,9 +229,11 @@ fn told(row: &Row) -> String {
     let command =
         format!("$ cargo run --release -- check --design {design} --topology {topology} --bounds {bounds} --property {property}");
     let mut text = format!("```text\n{command}\n\n{}\n\n{}\n```\n", lines.join("\n"), drawing(&story::picture(&s, &state)));
-    if row.named != "." {
+    if row.named != "." || row.varied != "." {
         let names: Vec<String> = NAMED.iter().map(|d| format!("`{}`", d.name)).collect();
         text += &format!("\n| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    }
+    if row.named != "." {
         text += &format!("{}\n", verdict_line("as it stands", &row.named));
     }
     if row.varied != "." {
