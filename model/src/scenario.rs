@@ -426,21 +426,23 @@ impl Scenario {
     /// Where a message on its way goes now; none if no one sends or awaits it any more.
     fn tidied(&self, state: &State, envelope: &Envelope<&Msg>) -> Option<usize> {
         let (src, dst) = (usize::from(envelope.src), usize::from(envelope.dst));
+        let config = |actor: usize| match self.inner.actors.get(actor).map(|n| &n.role) {
+            Some(Role::Replica(config)) => Some(config),
+            _ => None,
+        };
         let leads = |r: &Replica| r.up && r.role == crate::replica::Role::Leader;
         let is = |actor: usize, what: &dyn Fn(&Replica) -> bool| replica_of(state, actor).is_some_and(what);
-        let reads = |r: &Replica| r.up && (r.role == crate::replica::Role::Follower || leads(r));
+        // What a reader that is still there reads now: an answer of another source, or to a fetcher that was removed, reaches no one.
+        let reads = |actor: usize| replica_of(state, actor).and_then(|r| config(actor)?.current_fetch(r, false)).map(|(c, _)| c);
+        let from = self.directory.broker(src).map(|b| b.cluster);
         let alive = match envelope.msg {
             Msg::Fetch(request) => {
-                let current = |r: &Replica| match self.inner.actors.get(src).map(|n| &n.role) {
-                    Some(Role::Replica(config)) => config.current_fetch(r, request.bulk),
-                    _ => None,
-                };
-                let current = replica_of(state, src).and_then(current);
+                let current = replica_of(state, src).and_then(|r| config(src)?.current_fetch(r, request.bulk));
                 let asked = self.directory.broker(dst).map(|b| b.cluster);
                 current.is_some_and(|(cluster, now)| now == *request && Some(cluster) == asked)
             }
             Msg::Produce(request) | Msg::WriteMarker(request) => !self.is_refused(state, dst, request),
-            Msg::Fetched(_) => is(dst, &reads),
+            Msg::Fetched(_) => from.is_some() && reads(dst) == from,
             Msg::DescribeMirror => is(src, &leads),
             Msg::LastMirroredIs(_) => is(dst, &leads),
             _ => true,
