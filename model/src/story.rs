@@ -70,7 +70,7 @@ pub fn action_line(scenario: &Scenario, action: &Action) -> String {
             }
             Msg::Stop(_) => format!("the operator stops the mirror on {}", name(*dst)),
             Msg::Start { source, .. } => format!("the operator starts {} mirroring {source}", name(*dst)),
-            Msg::StepDown { .. } => format!("{} is told that it no longer leads", name(*dst)),
+            Msg::StepDown => format!("{} is told that it no longer leads", name(*dst)),
             Msg::InitProducerId => format!("{} asks {} for a producer id", name(*src), name(*dst)),
             other => format!("{} to {}: {other:?}", name(*src), name(*dst)),
         },

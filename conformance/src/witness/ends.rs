@@ -22,6 +22,7 @@ pub(super) fn unstable(states: &BTreeMap<String, ReplicaState>, answers: &Answer
         let state = states.get(name).filter(|s| s.up && s.mirror_state == MirrorState::Stopped)?;
         let (stable, end) = (state.last_stable_offset, state.log_end_offset);
         let quiet = !answers.in_transaction(name, state, ledger);
-        (quiet && stable < end).then(|| format!("{name} is writable, and its last stable offset stays at {stable} below its end {end}"))
+        (quiet && stable < end)
+            .then(|| format!("{name} is writable, and its last stable offset stays at {stable} below its end {end}"))
     })
 }

@@ -73,7 +73,11 @@ fn wrong_fields_are_named_with_what_is_expected() {
         ("\"version\": 1", "\"version\": \"1\"", "invalid type: string \"1\", expected u32"),
         ("\"n\": 1,", "\"n\": 1, \"m\": 1,", "unknown field `m`, expected one of `n`, `say`, `ops`, `state`"),
         ("\"op\": \"append\"", "\"op\": \"add\"", "unknown variant `add`, expected one of `append`, `mirror`"),
-        ("\"origin\": \"client\"", "\"origin\": \"raft\"", "unknown variant `raft`, expected one of `client`, `coordinator`, `stopping-mirror`"),
+        (
+            "\"origin\": \"client\"",
+            "\"origin\": \"raft\"",
+            "unknown variant `raft`, expected one of `client`, `coordinator`, `stopping-mirror`",
+        ),
         ("\"producer_epoch\": 0", "\"producer_epoch\": 40000", "invalid value: integer `40000`, expected i16"),
         ("\"producer_id\": 5", "\"producer_id\": 99999999999999999999", "expected i64"),
         ("\"producer_id\": 5", "\"producer_id\": 5.5", "invalid type: floating point `5.5`, expected i64"),
