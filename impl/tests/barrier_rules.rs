@@ -278,11 +278,16 @@ fn a_truncation_that_cuts_the_barrier_brings_back_what_it_cleared() {
         &[("copy 5.0#0 | BAR<A | 6.0#0", "0 | 1 | 2"), ("truncate 1", "cut")],
         "LEO 1 HW 0 LSO 0 {5:e0[0@0]}",
     );
-    // But not if nothing is left to be rebuilt.
+    // But not if nothing is left to be rebuilt, unless the settings want it.
     check(
         &clearing(Clears::AllIds, Timing::AtPosition),
         &[("copy 5.0#0 | BAR<A", "0 | 1"), ("truncate 1", "cut")],
         "LEO 1 HW 0 LSO 0 {}",
+    );
+    check(
+        &LogConfig { rebuild_empty_state: true, ..clearing(Clears::AllIds, Timing::AtPosition) },
+        &[("copy 5.0#0 | BAR<A", "0 | 1"), ("truncate 1", "cut")],
+        "LEO 1 HW 0 LSO 0 {5:e0[0@0]}",
     );
 }
 

@@ -325,3 +325,20 @@ fn mapped_ids_are_tracked_only_where_they_are_visible() {
         assert_eq!(show_producers(mirror.log().producer_state()), state);
     }
 }
+
+#[test]
+fn what_the_cluster_says_is_taken_over_whatever_the_state_was() {
+    for before in MirrorState::ALL {
+        for told in MirrorState::ALL {
+            let mut partition = partition(MirrorDesign::default());
+            partition.learn(before, Some("A")).unwrap();
+            partition.learn(told, Some("C")).unwrap();
+            assert_eq!(
+                (partition.state(), partition.source_cluster(), partition.is_fetching()),
+                (told, Some("C"), told == Mirroring)
+            );
+            let stored = MirrorMetadata::load(partition.log().storage()).unwrap();
+            assert_eq!((stored.state, stored.source_cluster.as_deref(), stored.failed_from), (told, Some("C"), None));
+        }
+    }
+}

@@ -14,4 +14,5 @@ mod replay;
 mod schema;
 #[cfg(test)]
 mod witness;
+#[cfg(test)]
 mod witness_replicas;
