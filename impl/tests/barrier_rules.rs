@@ -3,7 +3,7 @@
 
 mod log_support;
 
-use cleanslate_log::barrier::{AppliedOn, BarrierPolicy, BarrierSnapshots, Clears, OpenAtBarrier, Propagated, Timing};
+use cleanslate_log::barrier::{AppliedOn, BarrierPolicy, BarrierSnapshots, Clears, EmptyState, OpenAtBarrier, Propagated, Timing};
 use cleanslate_log::log::{LogConfig, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::psm::{ProducerIdVisibility, VerificationRequest, snapshot_files};
 use cleanslate_log::storage::Storage;
@@ -285,7 +285,7 @@ fn a_truncation_that_cuts_the_barrier_brings_back_what_it_cleared() {
         "LEO 1 HW 0 LSO 0 {}",
     );
     check(
-        &LogConfig { rebuild_empty_state: true, ..clearing(Clears::AllIds, Timing::AtPosition) },
+        &with(BarrierPolicy { clears: Clears::AllIds, empty_state: EmptyState::Rebuilt, ..BarrierPolicy::default() }),
         &[("copy 5.0#0 | BAR<A", "0 | 1"), ("truncate 1", "cut")],
         "LEO 1 HW 0 LSO 0 {5:e0[0@0]}",
     );
