@@ -13,7 +13,7 @@ use cleanslate_log::log::{
 use cleanslate_log::psm::{ProducerSnapshot, snapshot_file_name};
 use cleanslate_log::record::RecordBatch;
 use cleanslate_log::storage::{FaultyCalls, FaultyStorage, MemoryStorage, Storage, Unsynced};
-use cleanslate_log::types::{LeaderEpoch, Offset};
+use cleanslate_log::types::{LeaderEpoch, Offset, ProducerId};
 use log_support::{NOW, batches, check, show};
 use proptest::prelude::*;
 
@@ -101,14 +101,33 @@ fn facts<S: Storage>(log: &PartitionLog<S>) -> Facts {
     Facts { batches, log_start: log.log_start_offset(), recovery_point: log.recovery_point() }
 }
 
-/// What a restart keeps of producer state: one batch of each, and the transactions that are open.
-type State = (Vec<cleanslate_log::psm::SnapshotEntry>, Vec<Offset>, Vec<AbortedTxn>);
+/// What a restart keeps of producer state: one batch of each, the transactions that are open, and those that were aborted.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    entries: Vec<cleanslate_log::psm::SnapshotEntry>,
+    open: Vec<Offset>,
+    /// Producer, first and last offset. Not the last stable offset: an append asks for it when all its batches have been seen, so
+    /// it is that of the group, and recovery, batch by batch, finds a lower one.
+    aborted: Vec<(ProducerId, Offset, Offset)>,
+}
 
 fn state<S: Storage>(log: &PartitionLog<S>) -> State {
     let ProducerSnapshot { mut entries } = log.producer_state().snapshot();
     entries.sort_by_key(|entry| entry.producer_id);
-    let open = log.producer_state().ongoing_transactions().keys().copied();
-    (entries, open.collect(), log.aborted_transactions().copied().collect())
+    let open = log.producer_state().ongoing_transactions().keys().copied().collect();
+    let aborted = log.aborted_transactions().map(|txn| (txn.producer_id, txn.first_offset, txn.last_offset)).collect();
+    State { entries, open, aborted }
+}
+
+/// An aborted transaction ends a search where no later one can begin: its last stable offset is not above the first offset of one
+/// that ended later or is still open, however the batches were grouped.
+fn check_searchable<S: Storage>(log: &PartitionLog<S>, why: &str) {
+    let aborted: Vec<AbortedTxn> = log.aborted_transactions().copied().collect();
+    let open = log.producer_state().ongoing_transactions().keys().next().copied();
+    for (at, txn) in aborted.iter().enumerate() {
+        let later = aborted[at + 1..].iter().map(|later| later.first_offset);
+        assert!(later.chain(open).all(|first| txn.last_stable_offset <= first), "{why}: {txn:?} of {aborted:?}, open {open:?}");
+    }
 }
 
 fn open(storage: MemoryStorage, recovery_point: Offset, log_start: Offset) -> PartitionLog<MemoryStorage> {
@@ -188,6 +207,7 @@ impl Crash<'_> {
         assert_eq!(fresh.log_end_offset(), recovered.log_end_offset(), "{why}");
         if is_whole {
             assert_eq!(state(&recovered), state(&fresh), "{why}");
+            check_searchable(&recovered, why);
         }
         // Below the later log start offset, epochs may be forgotten before the batches are.
         for batch in found.batches.iter().filter(|batch| batch.base_offset() >= log_start.max(after.log_start)) {
@@ -328,6 +348,28 @@ fn what_was_cut_does_not_come_back() {
     let storage = log.into_storage().after_power_failure(Unsynced::Lost);
     let recovered = open(storage, Offset(2), Offset(0));
     assert_eq!((recovered.log_end_offset(), recovered.batches().unwrap().len()), (Offset(2), 2));
+}
+
+/// Neither does an aborted transaction whose marker was cut.
+#[test]
+fn what_was_aborted_in_what_was_cut_does_not_come_back() {
+    let copy = |specs: &str| Action::Copy(specs.to_owned());
+    let actions = [copy("t4.0#0x2 t4.0#2x1 AB4.0"), Action::Roll, Action::Truncate(2), Action::Roll, copy("4.0#0x1")];
+    crash_everywhere(&actions, FaultyCalls::Changes);
+}
+
+/// One append that ends a transaction and begins another: its index entry has the last stable offset behind all of the append.
+#[test]
+fn the_last_stable_offset_of_an_aborted_transaction_is_that_of_its_append() {
+    let (copies, lso) = (["t5.0#0", "AB5.0 4.0#0 t4.0#1"], |log: &PartitionLog<MemoryStorage>| {
+        log.aborted_transactions().map(|txn| txn.last_stable_offset).collect::<Vec<_>>()
+    });
+    let mut log = PartitionLog::create(MemoryStorage::new(), config(), NOW).unwrap();
+    for specs in copies {
+        run(&mut log, &Action::Copy(specs.to_owned())).unwrap();
+    }
+    assert_eq!((lso(&log), lso(&replayed(&log))), (vec![Offset(3)], vec![Offset(2)]));
+    crash_everywhere(&copies.map(|specs| Action::Copy(specs.to_owned())), FaultyCalls::Changes);
 }
 
 /// Compaction is the longest chain of changes: it is done as a whole or not at all, and its files are tidied up.

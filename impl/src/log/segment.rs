@@ -312,8 +312,9 @@ impl Segment {
         if let Some(position) = self.position_of(target) {
             storage.truncate(&self.name(SegmentFile::Log), position)?;
             // Kafka does not wait for this. But when the next segment begins at the target, which may be the recovery point by
-            // then, nothing makes this one durable any more, and what was cut could come back in a crash.
-            storage.sync(&self.name(SegmentFile::Log))?;
+            // then, nothing makes this one durable any more, and what was cut could come back in a crash: records, or an aborted
+            // transaction of a marker that is no longer there.
+            self.sync(storage)?;
             self.valid_bytes = position;
             self.file_bytes = position;
             self.slots.retain(|slot| slot.position < position);
