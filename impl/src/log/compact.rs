@@ -65,6 +65,11 @@ impl<S: Storage> PartitionLog<S> {
     /// is offline or the storage fails.
     pub fn compact(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
         self.check_online()?;
+        let cleaned = self.clean(options);
+        self.or_offline_if(cleaned)
+    }
+
+    fn clean(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
         let bound = self.clean_bound(options.first_uncleanable);
         if bound < options.first_dirty {
             return Err(LogError::CleanRange { first_dirty: options.first_dirty, bound });

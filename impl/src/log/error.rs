@@ -343,3 +343,15 @@ impl From<RollError> for LogError {
         }
     }
 }
+
+impl<'a> From<&'a LogError> for Option<&'a StorageError> {
+    fn from(error: &'a LogError) -> Self {
+        if let LogError::Storage(error) = error { Some(error) } else { None }
+    }
+}
+
+impl<'a> From<&'a ReadError> for Option<&'a StorageError> {
+    fn from(error: &'a ReadError) -> Self {
+        if let ReadError::Storage(error) = error { Some(error) } else { None }
+    }
+}

@@ -214,6 +214,20 @@ impl<S: Storage> PartitionLog<S> {
         result
     }
 
+    /// The same where reading comes into it: a storage that failed then takes the log offline, too (Kafka:
+    /// `LocalLog.maybeHandleIOException`).
+    pub(super) fn or_offline_if<T, E>(&mut self, result: Result<T, E>) -> Result<T, E>
+    where
+        for<'a> Option<&'a StorageError>: From<&'a E>,
+    {
+        if let Err(error) = &result
+            && let Some(error) = Option::<&StorageError>::from(error)
+        {
+            self.failed = Some(error.clone());
+        }
+        result
+    }
+
     pub(super) fn take_offline(&mut self, error: StorageError) {
         self.failed = Some(error);
     }

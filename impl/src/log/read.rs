@@ -50,7 +50,8 @@ impl<S: Storage> PartitionLog<S> {
         if from >= self.log_start_offset {
             self.look_for(from);
         }
-        self.peek(from, isolation, max_bytes, min_one_message)
+        let fetched = self.peek(from, isolation, max_bytes, min_one_message);
+        self.or_offline_if(fetched)
     }
 
     fn check_range(&self, from: Offset) -> Result<(), ReadError> {

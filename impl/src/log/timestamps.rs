@@ -71,8 +71,14 @@ impl<S: Storage> PartitionLog<S> {
                 unread(self.log_start_offset, epoch)
             }
             OffsetSpec::LatestTiered | OffsetSpec::EarliestPendingUpload => unread(Offset::UNKNOWN, Some(LeaderEpoch::NONE)),
-            OffsetSpec::MaxTimestamp => self.first_of_max_timestamp(),
-            OffsetSpec::Timestamp(timestamp) => self.first_at_or_after(timestamp),
+            OffsetSpec::MaxTimestamp => {
+                let found = self.first_of_max_timestamp();
+                self.or_offline_if(found)
+            }
+            OffsetSpec::Timestamp(timestamp) => {
+                let found = self.first_at_or_after(timestamp);
+                self.or_offline_if(found)
+            }
         }
     }
 
