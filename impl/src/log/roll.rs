@@ -134,7 +134,8 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn start_over(&mut self, offset: Offset, now: TimestampMs) -> Result<(), StorageError> {
-        for segment in std::mem::take(&mut self.segments) {
+        // From the end on: whenever this stops, what is left has no hole.
+        for segment in std::mem::take(&mut self.segments).into_iter().rev() {
             segment.remove_files(&mut self.storage)?;
         }
         self.add_segment(offset, now)?;

@@ -51,7 +51,9 @@ impl<S: Storage> PartitionLog<S> {
 
     fn cut_segments(&mut self, target: Offset, now: TimestampMs) -> Result<(), StorageError> {
         let keep = self.segments.partition_point(|segment| segment.base_offset <= target);
-        for segment in self.segments.split_off(keep.max(1)) {
+        // From the end on, where Kafka begins at the front: whenever this stops, what is left has no hole. Behind a hole, records
+        // would meet a producer state that is not theirs, and the log might not open at all.
+        for segment in self.segments.split_off(keep.max(1)).into_iter().rev() {
             segment.remove_files(&mut self.storage)?;
             self.storage.remove(&snapshot_file_name(segment.base_offset))?;
         }
