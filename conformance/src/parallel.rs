@@ -3,12 +3,18 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// How many threads the machine runs at once.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Runs `work` on every item, on as many threads as there are cores. `finished` is told of each that ends, with the number so far.
 /// The results come in the order of the items, whatever order they end in.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync, finished: impl Fn(usize, &T) + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len().max(1));
+    let workers = cores().min(items.len().max(1));
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {

@@ -24,6 +24,15 @@ pub struct Caps {
     pub time: Option<Duration>,
 }
 
+/// Limits of one job, and what it may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// The limits.
+    pub caps: Caps,
+    /// How many threads the search has; it finds the same with any number.
+    pub threads: usize,
+}
+
 /// What is said about a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -118,11 +127,11 @@ impl JobReport {
 ///
 /// # Errors
 /// [`CounterexampleError`] if model, log and trace file do not agree.
-pub fn run_job(job: &Job, engine: Engine, caps: &Caps, dir: &Path) -> Result<JobReport, CounterexampleError> {
+pub fn run_job(job: &Job, engine: Engine, means: &Means, dir: &Path) -> Result<JobReport, CounterexampleError> {
     let started = Instant::now();
     let scenario = job.scenario();
     let report = match engine {
-        Engine::Bfs => explore(&scenario, caps, started),
+        Engine::Bfs => explore(&scenario, means, started),
         Engine::Stateright => explore_with_stateright(job),
     };
     let seconds = started.elapsed().as_secs_f64();
@@ -148,7 +157,7 @@ pub fn run_job(job: &Job, engine: Engine, caps: &Caps, dir: &Path) -> Result<Job
     })
 }
 
-fn explore(scenario: &Scenario, caps: &Caps, started: Instant) -> Report {
+fn explore(scenario: &Scenario, Means { caps, threads }: &Means, started: Instant) -> Report {
     let interrupt = |_: &Progress| {
         if let Some(limit) = caps.time.filter(|limit| started.elapsed() >= *limit) {
             return Some(format!("time cap of {} s hit", limit.as_secs()));
@@ -158,7 +167,7 @@ fn explore(scenario: &Scenario, caps: &Caps, started: Instant) -> Report {
     };
     // Whether something can go on for ever without its goal is a question about the whole graph.
     let goals = scenario.properties.iter().any(|p| p.goal.is_some());
-    let options = search::Options { caps: search::Caps { states: caps.states, depth: None }, goals, ..search::Options::default() };
+    let options = search::Options { caps: search::Caps { states: caps.states, depth: None }, threads: *threads, goals };
     search_with(scenario, options, interrupt)
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::output::print;
 use super::{CheckArgs, CliError, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE, Engine};
 use crate::check::{
-    Caps, CounterexampleError, ExpectedTable, Job, JobReport, Plan, Verdict, json_summary, json_verdict, largest, resident_bytes,
-    run_job, story_of, table, tsv,
+    Caps, CounterexampleError, ExpectedTable, Job, JobReport, Means, Plan, Verdict, json_summary, json_verdict, largest,
+    resident_bytes, run_job, story_of, table, tsv,
 };
 
 use crate::parallel;
@@ -64,7 +64,9 @@ fn run_all(jobs: &[Job], engine: Engine, caps: &Caps, dir: &Path) -> Vec<JobResu
             let _ = writeln!(std::io::stderr(), "[{count}/{}] {} in {}", jobs.len(), job.design, job.topology.name);
         }
     };
-    parallel::map(jobs, |job| run_job(job, engine, caps, dir), finished)
+    // With fewer jobs than cores, each has several.
+    let means = Means { caps: *caps, threads: parallel::cores() / jobs.len().max(1) };
+    parallel::map(jobs, |job| run_job(job, engine, &means, dir), finished)
 }
 
 fn write_expected(args: &CheckArgs, path: &Path, caps: &Caps, dir: &Path) -> Result<ExitCode, CliError> {
