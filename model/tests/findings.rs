@@ -291,7 +291,8 @@ fn the_list_of_findings_is_complete() {
     let _pages = PAGES.lock();
     let dir = specs().join("findings");
     let names: BTreeSet<String> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    let pages: Vec<&str> = names.iter().filter_map(|n| n.strip_suffix(".md")).filter(|n| *n != "README").collect();
+    let pages: Vec<&str> =
+        names.iter().filter_map(|n| n.strip_suffix(".md")).filter(|n| *n != "README" && !n.starts_with("log-")).collect();
     let lines: Vec<String> = pages
         .iter()
         .map(|id| {
@@ -304,6 +305,13 @@ fn the_list_of_findings_is_complete() {
         .collect();
     let path = dir.join("README.md");
     let text = read(&path);
+    for id in names.iter().filter_map(|n| n.strip_suffix(".md")).filter(|n| n.starts_with("log-")) {
+        let page = read(&dir.join(format!("{id}.md")));
+        let title = page.lines().next().unwrap().trim_start_matches("# ").to_owned();
+        assert!(text.contains(&format!("- [{id}]({id}.md): {title}\n")), "README.md lacks {id}");
+        let sequence = page.split('`').find(|word| word.starts_with("conformance/sequences/")).unwrap();
+        assert!(specs().join("..").join(sequence).is_file(), "{id} names {sequence}, which is not there");
+    }
     let begin = "| page | what happens | design | property | steps |\n|---|---|---|---|---|\n";
     let (before, _) = text.split_once(begin).unwrap_or_else(|| panic!("README.md lacks its table"));
     compare(&path, &format!("{before}{begin}{}\n", lines.join("\n")));
