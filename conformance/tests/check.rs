@@ -82,8 +82,15 @@ fn counterexamples_are_files_that_replay() {
 #[test]
 fn caps_make_a_verdict_inconclusive_and_say_which() {
     let base = ["--design", "raw-barrier", "--topology", "chain"];
-    for (cap, value, says) in [("--max-states", "50", "cap of 50 states hit"), ("--max-memory", "1", "memory cap of 1 bytes hit")] {
-        let (code, stdout, _) = check(&[&base[..], &[cap, value]].concat());
+    let caps = [
+        ("--max-states", "50", "cap of 50 states hit"),
+        ("--max-memory", "1", "memory cap of 1 bytes hit"),
+        ("--max-depth", "5", "depth cap of 5 hit"),
+        ("--timeout", "1", "time cap of 1 s hit"),
+    ];
+    for (cap, value, says) in caps {
+        // A space that takes hours, so that each cap comes before its end.
+        let (code, stdout, _) = check(&[&base[..], &["--bounds", "deep,batches=2", cap, value]].concat());
         assert_eq!(code, 3, "{stdout}");
         assert!(stdout.contains(says), "{stdout}");
         assert!(!stdout.contains("holds"), "{stdout}");

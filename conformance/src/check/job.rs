@@ -20,6 +20,8 @@ pub struct Caps {
     pub states: Option<u64>,
     /// The memory of the whole process in bytes.
     pub memory: Option<u64>,
+    /// The number of steps.
+    pub depth: Option<u32>,
     /// The time.
     pub time: Option<Duration>,
 }
@@ -167,7 +169,7 @@ fn explore(scenario: &Scenario, Means { caps, threads }: &Means, started: Instan
     };
     // Whether something can go on for ever without its goal is a question about the whole graph.
     let goals = scenario.properties.iter().any(|p| p.goal.is_some());
-    let options = search::Options { caps: search::Caps { states: caps.states, depth: None }, threads: *threads, goals };
+    let options = search::Options { caps: search::Caps { states: caps.states, depth: caps.depth }, threads: *threads, goals };
     search_with(scenario, options, interrupt)
 }
 

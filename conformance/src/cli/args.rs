@@ -66,6 +66,9 @@ pub struct CheckArgs {
     /// Give up when the search holds this much memory (exit 3); K, M and G are powers of 1024
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub max_memory: Option<u64>,
+    /// Give up at this many steps (exit 3)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_depth: Option<u32>,
     /// Give up after this many seconds (exit 3)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,

@@ -42,8 +42,9 @@ fn run_plan(plan: Plan, engine: Engine, caps: &Caps, dir: &Path) -> Result<Vec<(
 }
 
 fn caps(args: &CheckArgs) -> Result<Caps, CliError> {
-    let caps = Caps { states: args.max_states, memory: args.max_memory, time: args.timeout.map(Duration::from_secs) };
-    let capped = caps.states.is_some() || caps.memory.is_some() || caps.time.is_some();
+    let time = args.timeout.map(Duration::from_secs);
+    let caps = Caps { states: args.max_states, memory: args.max_memory, depth: args.max_depth, time };
+    let capped = caps.states.is_some() || caps.memory.is_some() || caps.depth.is_some() || caps.time.is_some();
     if args.engine == Engine::Stateright && capped {
         let why =
             "--engine stateright cannot tell a search that a cap has cut from one that is complete; use --engine bfs with caps";
