@@ -12,7 +12,7 @@ use stateright::Model as _;
 use crate::from_model::{header, step_of};
 use crate::replay::{first_difference, state_difference};
 use crate::target::in_process::{Files, InProcess};
-use crate::target::{Target as _, TargetError};
+use crate::target::{Observed, Target as _, TargetError};
 use crate::trace::format::{Expect, Op, Step};
 
 /// What lockstep has covered.
@@ -42,11 +42,45 @@ pub struct Parting {
     pub actual: String,
 }
 
+/// Sees each operation that lockstep carries out on the logs.
+pub trait Watch {
+    /// The operation is about to be carried out; so many steps lead here.
+    ///
+    /// # Errors
+    /// When the logs are not what they should be. This ends lockstep.
+    fn before(&mut self, logs: &InProcess, op: &Op, depth: u32) -> Result<(), TargetError>;
+
+    /// It has been carried out. That model and log agree is known only after the last operation of a step.
+    ///
+    /// # Errors
+    /// As [`Self::before`].
+    fn after(&mut self, logs: &InProcess, op: &Op, observed: &Observed) -> Result<(), TargetError>;
+}
+
+/// Nobody watches.
+impl Watch for () {
+    fn before(&mut self, _: &InProcess, _: &Op, _: u32) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn after(&mut self, _: &InProcess, _: &Op, _: &Observed) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
 /// Takes every transition of the scenario on the log.
 ///
 /// # Errors
 /// The first [`Parting`], with the fewest steps.
 pub fn lockstep(scenario: &Scenario, design: &str) -> Result<Coverage, Box<Parting>> {
+    watched(scenario, design, &mut ())
+}
+
+/// Takes every transition of the scenario on the log, in front of someone.
+///
+/// # Errors
+/// As [`lockstep`], and what `watch` refuses.
+pub fn watched(scenario: &Scenario, design: &str, watch: &mut impl Watch) -> Result<Coverage, Box<Parting>> {
     let mut coverage = Coverage::default();
     let mut seen = HashSet::new();
     let mut open: VecDeque<(State, InProcess, u32)> = VecDeque::new();
@@ -65,7 +99,7 @@ pub fn lockstep(scenario: &Scenario, design: &str) -> Result<Coverage, Box<Parti
             let Some(next) = scenario.next_state(&state, action) else { continue };
             coverage.edges_reachable += 1;
             let mut target = target.clone();
-            take(&mut target, &step, depth)?;
+            take(&mut target, &step, depth, watch)?;
             compare_files(scenario, &next, &target, &step, depth)?;
             coverage.edges_covered += 1;
             if seen.insert(fingerprint(&next)) {
@@ -92,14 +126,16 @@ fn parting(depth: u32, say: &str, what: &str, expected: &str, actual: &str) -> B
     })
 }
 
-fn take(target: &mut InProcess, step: &Step, depth: u32) -> Result<(), Box<Parting>> {
+fn take(target: &mut InProcess, step: &Step, depth: u32, watch: &mut impl Watch) -> Result<(), Box<Parting>> {
     let failed = |what: &str, e: &TargetError| parting(depth, &step.say, what, "a result", &e.to_string());
     for op in &step.ops {
         let expected: Option<&Expect> = match op {
             Op::Append { expect, .. } | Op::Mirror { expect, .. } => Some(expect),
             _ => None,
         };
+        watch.before(target, op, depth).map_err(|e| failed(op.kind(), &e))?;
         let observed = target.execute(op).map_err(|e| failed(op.kind(), &e))?;
+        watch.after(target, op, &observed).map_err(|e| failed(op.kind(), &e))?;
         let actual = observed.to_expect();
         if expected != actual.as_ref() {
             return Err(parting(depth, &step.say, op.kind(), &format!("{expected:?}"), &format!("{observed:?}")));

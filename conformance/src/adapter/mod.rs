@@ -3,7 +3,7 @@
 //! * [`message`], [`reply`], [`state`]: what is sent and what comes, as types that are read strictly.
 //! * [`hex`]: bytes; a private module beside it reads fields as strictly as the schema states them.
 //! * [`launch`]: how an adapter is started.
-//! * [`client`]: the conversation: hello, pipelined requests, time-outs.
+//! * [`client`]: the conversation: hello, pipelined requests, time-outs. [`requests`]: what of it the log in this process can do, too.
 //! * [`error`]: what an adapter can do wrong, diagnosed in one line.
 //!
 //! Whatever an adapter does, a call returns in bounded time, and the process is reaped.
@@ -15,6 +15,7 @@ pub mod launch;
 pub mod message;
 mod process;
 pub mod reply;
+pub mod requests;
 pub mod state;
 mod strict;
 
@@ -24,5 +25,6 @@ pub use hex::Hex;
 pub use launch::Launch;
 pub use message::{Config, Operation};
 pub use reply::{Answer, Failure, FailureKind, Reply, ReplyLine};
+pub use requests::Requests;
 pub use state::State;
 pub use strict::{CODES, FEATURES};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::strict::{coordinator_epoch, count, leader_epoch, objects, offset, optional_objects, optional_offset, producer_epoch};
 
 /// The observable state of a log. An array is `None` where the adapter lacks the feature that fills it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// The first offset of the log.
@@ -70,7 +70,7 @@ impl State {
 }
 
 /// An entry of the ProducerStateManager.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Producer {
     /// The producer id.
@@ -92,7 +92,7 @@ pub struct Producer {
 }
 
 /// A batch that a resend would be recognised by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CachedBatch {
     /// The sequence of the first record.
@@ -108,7 +108,7 @@ pub struct CachedBatch {
 }
 
 /// A transaction in the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transaction {
     /// The producer id.
@@ -122,7 +122,7 @@ pub struct Transaction {
 }
 
 /// A producer whose transaction is being verified.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
     /// The producer id.
@@ -140,7 +140,7 @@ pub struct Verification {
 }
 
 /// A producer state snapshot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// The offset that it covers.
@@ -152,7 +152,7 @@ pub struct Snapshot {
 }
 
 /// Where a leader's epoch begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeaderEpoch {
     /// The leader's epoch.
@@ -164,7 +164,7 @@ pub struct LeaderEpoch {
 }
 
 /// An entry of the transaction index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AbortedTransaction {
     /// The producer id.
@@ -181,7 +181,7 @@ pub struct AbortedTransaction {
 }
 
 /// A segment of the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Segment {
     /// Its base offset.

@@ -123,7 +123,8 @@ fn files(here: &Files, there: &Files) -> Vec<Part> {
         .collect()
 }
 
-fn states(here: &State, there: &State) -> Vec<Part> {
+/// Where two states differ, but for their recovery points.
+pub(crate) fn states(here: &State, there: &State) -> Vec<Part> {
     let fields = |state: &State| match serde_json::to_value(State { recovery_point: 0, ..state.clone() }) {
         Ok(serde_json::Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),

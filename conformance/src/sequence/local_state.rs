@@ -11,7 +11,7 @@ use crate::adapter::state::{
 };
 
 /// What can be seen of an open log. `earlier_guards` were handed out before it was opened.
-pub(super) fn state_of(log: &PartitionLog<MemoryStorage>, earlier_guards: u64) -> State {
+pub(crate) fn state_of(log: &PartitionLog<MemoryStorage>, earlier_guards: u64) -> State {
     let psm = log.producer_state();
     let get = |offset: Option<Offset>| offset.map(Offset::get);
     State {

@@ -16,5 +16,5 @@ pub mod concrete;
 pub mod file;
 pub mod known;
 pub mod local;
-mod local_state;
+pub(crate) mod local_state;
 pub mod random;

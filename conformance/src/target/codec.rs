@@ -7,10 +7,10 @@ use super::TargetError;
 use crate::trace::format::{Batch, Control};
 
 /// The time at which everything happens: no entry ever expires during a trace.
-pub(super) const NOW: TimestampMs = TimestampMs(1_700_000_000_000);
+pub(crate) const NOW: TimestampMs = TimestampMs(1_700_000_000_000);
 
 /// The batch as a producer, a coordinator or a stopping mirror sends it. `serial` makes the payloads of a trace distinct.
-pub(super) fn encode(batch: &Batch, serial: u64) -> Result<RecordBatch, TargetError> {
+pub(crate) fn encode(batch: &Batch, serial: u64) -> Result<RecordBatch, TargetError> {
     let wrong = |e: EncodeError| TargetError::Impossible(format!("no batch of Kafka's looks like this: {e}"));
     let (id, epoch) = (ProducerId(batch.producer_id), ProducerEpoch(batch.producer_epoch));
     let (first, leader_epoch) = (Offset(0), LeaderEpoch(0));
@@ -42,7 +42,7 @@ pub(super) fn encode(batch: &Batch, serial: u64) -> Result<RecordBatch, TargetEr
 }
 
 /// A stored batch in the words of a trace.
-pub(super) fn decode(stored: &RecordBatch) -> Result<Batch, TargetError> {
+pub(crate) fn decode(stored: &RecordBatch) -> Result<Batch, TargetError> {
     let wrong = |e: &dyn std::fmt::Display| {
         TargetError::Failed(format!("the batch at offset {} cannot be read: {e}", stored.base_offset()))
     };

@@ -11,7 +11,7 @@ use cleanslate_log::mirror::{MirrorDesign, MirrorError, MirrorMetadata, MirrorPa
 use cleanslate_log::psm::{AppendOrigin, ProducerIdVisibility, TransactionVersion, snapshot_files};
 use cleanslate_log::record::BatchReader;
 use cleanslate_log::storage::MemoryStorage;
-use cleanslate_log::types::{LeaderEpoch, Offset};
+use cleanslate_log::types::{LeaderEpoch, Offset, ProducerId};
 use serde::Serialize;
 
 use super::axes::Axes;
@@ -176,13 +176,39 @@ impl InProcess {
     /// # Errors
     /// [`TargetError`] if there is no such replica, or its storage cannot be read.
     pub fn files(&self, name: &str) -> Result<Files, TargetError> {
-        let (Broker::Up(partition) | Broker::Down(partition, _)) = &self.replica(name)?.broker;
-        let log = partition.log();
+        let log = self.log(name)?;
         let snapshots = snapshot_files(log.storage()).map_err(failed)?;
         Ok(Files {
             segments: log.segments().map(|(base, _)| base.get()).collect(),
             snapshots: snapshots.iter().map(|file| file.offset.get()).collect(),
         })
+    }
+
+    /// A replica's log; that of a broker that is down as it was before.
+    ///
+    /// # Errors
+    /// [`TargetError::UnknownReplica`].
+    pub fn log(&self, name: &str) -> Result<&PartitionLog<MemoryStorage>, TargetError> {
+        let (Broker::Up(partition) | Broker::Down(partition, _)) = &self.replica(name)?.broker;
+        Ok(partition.log())
+    }
+
+    /// The id under which `to` stores a batch of `from` (MAP-1): a follower copies its leader as it is; only the leader of a mirror maps ids.
+    ///
+    /// # Errors
+    /// [`TargetError::UnknownReplica`].
+    pub fn stored_id(&self, from: &str, to: &str, id: ProducerId) -> Result<ProducerId, TargetError> {
+        let maps = self.replica(from)?.cluster != self.replica(to)?.cluster;
+        Ok(if maps { self.design.pid_mapping.map(id) } else { id })
+    }
+
+    /// As whom, and under which transaction version, a replica's log appends what comes from `origin` now.
+    ///
+    /// # Errors
+    /// [`TargetError::UnknownReplica`].
+    pub fn append_as(&self, name: &str, origin: Origin) -> Result<(AppendOrigin, TransactionVersion), TargetError> {
+        let (Broker::Up(partition) | Broker::Down(partition, _)) = &self.replica(name)?.broker;
+        Ok(append_as(partition, origin))
     }
 
     fn up(&mut self, name: &str) -> Result<&mut Partition, TargetError> {
@@ -199,12 +225,7 @@ impl InProcess {
         let open_while_stopping = self.open_while_stopping;
         let partition = self.up(replica)?;
         let stopping = partition.state() == LogMirrorState::Stopping;
-        let (origin, tv) = match origin {
-            Origin::Client => (AppendOrigin::Client, TransactionVersion::Unknown),
-            Origin::Coordinator if !stopping => (AppendOrigin::Coordinator, TransactionVersion::V2),
-            // The ABORT markers of a stop carry the producer's present epoch, as they did before transaction version 2.
-            Origin::Coordinator | Origin::StoppingMirror => (AppendOrigin::Coordinator, TransactionVersion::V0),
-        };
+        let (origin, tv) = append_as(partition, origin);
         if stopping && open_while_stopping && origin == AppendOrigin::Client {
             // The gate of this design is open already; that of the partition is not.
             let result = partition.log_mut().append_as_leader(bytes, origin, LEADER_EPOCH, tv, NOW);
@@ -277,6 +298,15 @@ impl InProcess {
         if let Some(replica) = self.replicas.get_mut(name) {
             replica.broker = broker;
         }
+    }
+}
+
+fn append_as(partition: &Partition, origin: Origin) -> (AppendOrigin, TransactionVersion) {
+    match origin {
+        Origin::Client => (AppendOrigin::Client, TransactionVersion::Unknown),
+        Origin::Coordinator if partition.state() != LogMirrorState::Stopping => (AppendOrigin::Coordinator, TransactionVersion::V2),
+        // The ABORT markers of a stop carry the producer's present epoch, as they did before transaction version 2.
+        Origin::Coordinator | Origin::StoppingMirror => (AppendOrigin::Coordinator, TransactionVersion::V0),
     }
 }
 

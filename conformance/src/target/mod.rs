@@ -1,9 +1,10 @@
 //! Targets: implementations of a partition log that a trace can be run on.
 
 mod axes;
-mod codec;
+pub(crate) mod codec;
 mod gate;
 pub mod in_process;
+pub(crate) mod one_log;
 pub mod over_adapter;
 mod show;
 

@@ -2,32 +2,27 @@
 //!
 //! The log is the other implementation's: appends, copies, truncation, high watermark, crash and recovery, producer state. What no log has
 //! is done here: the mirror state, and the producer id mapping of the mirror's leader. The state that a step must show is read from the
-//! implementation after every operation: the batches by a read of the whole log, unless only the high watermark has moved, the rest from the
-//! protocol's `state`.
+//! implementation after every operation; [`super::one_log`] has the requests.
 
 use std::collections::BTreeMap;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use cleanslate_log::mirror::{MirrorState as LogMirrorState, PidMapping};
-use cleanslate_log::record::{BatchReader, RecordBatch};
+use cleanslate_log::record::RecordBatch;
 
 use super::axes::Axes;
-use super::codec::{NOW, decode, encode};
+use super::codec::{decode, encode};
 use super::gate::{Gate, ILLEGAL_STATE, READ_ONLY};
+use super::one_log::{self, appended, batches_of, done};
 use super::show::mirror_state;
 use super::{Observed, ObservedBatch, ObservedState, Target, TargetError};
-use crate::adapter::message::{Config, HighWatermarkRule, Isolation, Origin as Sender};
-use crate::adapter::reply::{Answer, Append, Failure, FailureKind, Reply};
+use crate::adapter::message::Origin as Sender;
+use crate::adapter::reply::{Answer, Failure, Reply};
 use crate::adapter::state::{Producer, State};
-use crate::adapter::{Adapter, Hex, Operation};
+use crate::adapter::{Adapter, Operation};
 use crate::trace::format::{
     AbortedTransaction, Batch, CachedBatch, MirrorState, Op, OpenTransaction, Origin, ProducerEntry, Trace,
 };
-
-/// The leader epoch of every append.
-const LEADER_EPOCH: i32 = 0;
-/// Bytes of one read: in hex, with the rest of a reply, they fit into a line.
-const READ_BYTES: u32 = 4 << 20;
 
 /// The logs of an adapter.
 pub struct OverAdapter<'a> {
@@ -92,9 +87,7 @@ impl Target for OverAdapter<'_> {
         self.adapter.send(&Operation::Reset {}, false).map_err(failed)?;
         for (number, declared) in trace.replicas.iter().enumerate() {
             let log = format!("r{number}");
-            let config = Config { max_message_bytes: Some(1_048_588), ..Config::default() };
-            let create = Operation::Create { log: log.clone(), now_ms: NOW.get(), config };
-            self.adapter.send(&create, true).map_err(failed)?;
+            self.adapter.send(&one_log::create(&log), true).map_err(failed)?;
             let gate = Gate::new(&design, declared.mirrors.is_some());
             let state = ObservedState { mirror_state: mirror_state(gate.state()), ..empty() };
             let replica = Replica {
@@ -128,12 +121,12 @@ impl Target for OverAdapter<'_> {
             Op::Truncate { replica, offset } => {
                 let truncated = self.up(replica)?;
                 truncated.recovery_point = truncated.recovery_point.min(*offset);
-                let log = truncated.log.clone();
-                self.done(replica, vec![Operation::Truncate { log, offset: *offset }])
+                let truncate = one_log::truncate(&truncated.log, *offset);
+                self.ask(replica, vec![truncate]).map(done)
             }
             Op::HighWatermark { replica, offset } => {
-                let log = self.up(replica)?.log.clone();
-                self.done(replica, vec![Operation::HighWatermark { log, offset: *offset, rule: HighWatermarkRule::Set }])
+                let set = one_log::high_watermark(&self.up(replica)?.log, *offset);
+                self.ask(replica, vec![set]).map(done)
             }
             Op::MirrorState { replica, to, source } => {
                 let replica = self.up(replica)?;
@@ -158,8 +151,8 @@ impl Target for OverAdapter<'_> {
             // Who leads is the cluster's business: a log does what it is told.
             Op::Lead { replica } => self.up(replica).map(|_| Observed::Done),
             Op::Roll { replica } => {
-                let log = self.up(replica)?.log.clone();
-                let observed = self.done(replica, vec![Operation::Roll { log: log.clone() }, Operation::Flush { log }])?;
+                let roll = one_log::roll(&self.up(replica)?.log);
+                let observed = self.ask(replica, roll).map(done)?;
                 // What a roll has made durable is not recovered again.
                 let replica = self.up(replica)?;
                 replica.recovery_point = replica.state.log_end_offset;
@@ -206,8 +199,7 @@ impl OverAdapter<'_> {
             Origin::Coordinator if replica.gate.state() != LogMirrorState::Stopping => (Sender::Coordinator, 2),
             Origin::Coordinator | Origin::StoppingMirror => (Sender::Coordinator, 0),
         };
-        let (log, batch) = (replica.log.clone(), Hex::from(bytes.bytes().as_ref()));
-        let append = Operation::AppendLeader { log, batch, origin, leader_epoch: LEADER_EPOCH, transaction_version, guard: 0 };
+        let append = one_log::append_leader(&replica.log, &bytes, origin, transaction_version);
         appended(self.ask(name, vec![append])?)
     }
 
@@ -239,33 +231,23 @@ impl OverAdapter<'_> {
             let mapped = if id == batch.producer_id() { batch } else { batch.with_producer_id(id) };
             bytes.extend_from_slice(mapped.bytes());
         }
-        let (log, batches) = (replica.log.clone(), Hex::from(bytes.as_ref()));
-        appended(self.ask(name, vec![Operation::AppendFollower { log, batches, leader_epoch: LEADER_EPOCH }])?)
+        let append = one_log::append_follower(&replica.log, &bytes);
+        appended(self.ask(name, vec![append])?)
     }
 
     fn recover(&mut self, name: &str, clean: bool) -> Result<Observed, TargetError> {
         let replica = self.replica(name)?;
-        let (log, recovery_point) = (replica.log.clone(), replica.recovery_point);
-        let stop = match (replica.life, clean) {
-            (Life::Up, _) => return Err(impossible(format!("the broker of {name} is up already"))),
-            (Life::Down, true) => Some(Operation::Close { log: log.clone() }),
-            (Life::Down, false) => Some(Operation::Crash { log: log.clone(), cuts: Vec::new(), lost: Vec::new() }),
-            (Life::Closed, _) => None,
+        let stop = match replica.life {
+            Life::Up => return Err(impossible(format!("the broker of {name} is up already"))),
+            Life::Down => Some(one_log::stop(&replica.log, clean)),
+            Life::Closed => None,
         };
-        let open = Operation::Open { log, clean, recovery_point, log_start: 0, now_ms: None };
-        let observed = self.done(name, stop.into_iter().chain([open]).collect())?;
+        let open = one_log::open(&replica.log, clean, replica.recovery_point);
+        let observed = self.ask(name, stop.into_iter().chain([open]).collect()).map(done)?;
         if let Some(replica) = self.replicas.get_mut(name) {
             replica.gate.reopen();
         }
         Ok(observed)
-    }
-
-    /// Asks for operations that have no result but that they took place.
-    fn done(&mut self, name: &str, operations: Vec<Operation>) -> Result<Observed, TargetError> {
-        Ok(match self.ask(name, operations)? {
-            Ok(_) => Observed::Done,
-            Err(failure) => Observed::Error(failure.name),
-        })
     }
 
     /// Asks for operations on one log and for everything that can be seen of it afterwards, in one go. Returns what came of the last
@@ -275,29 +257,11 @@ impl OverAdapter<'_> {
             let replica = self.replica(name)?;
             (replica.log.clone(), replica.state.log_start_offset)
         };
-        for operation in &operations {
-            self.adapter.send(operation, true).map_err(failed)?;
-        }
-        // The high watermark is no part of the log.
-        let is_read = !matches!(operations.as_slice(), [Operation::HighWatermark { .. }]);
-        if is_read {
-            self.adapter.send(&read(&log, log_start), false).map_err(failed)?;
-        }
-        let mut last = None;
-        for operation in &operations {
-            if let Some(Reply { outcome: Err(failure), .. }) = &last {
-                return Err(failed(format!("{} before {}: {}", failure.name, operation.name(), failure.message)));
-            }
-            last = self.adapter.receive().map_err(failed)?;
-        }
-        let records = if is_read { self.adapter.receive().map_err(failed)? } else { None };
-        let Some(reply) = last else { return Err(failed("nothing was asked")) };
-        if let Err(Failure { kind: FailureKind::Protocol | FailureKind::Internal, name, message }) = &reply.outcome {
-            return Err(failed(format!("{name}: {message}")));
-        }
-        match &reply.state {
+        let sent = one_log::send(self.adapter, &log, log_start, &operations)?;
+        let seen = one_log::receive(self.adapter, sent)?;
+        match &seen.reply.state {
             Some(state) => {
-                let batches = match records {
+                let batches = match seen.read {
                     Some(first) => self.batches(&log, log_start, state.log_end_offset, first)?,
                     None => self.replica(name)?.batches.clone(),
                 };
@@ -309,21 +273,15 @@ impl OverAdapter<'_> {
                 }
             }
         }
-        Ok(reply.outcome)
+        Ok(seen.reply.outcome)
     }
 
     /// All batches from an offset on, of which the first have been read.
     fn batches(&mut self, log: &str, from: i64, end: i64, first: Reply) -> Result<Vec<RecordBatch>, TargetError> {
         let (mut batches, mut next, mut reply) = (Vec::new(), from, first);
         loop {
-            let bytes = match reply.outcome {
-                Ok(Answer::Read(read)) => Bytes::from(read.records.0),
-                Ok(_) => return Err(failed("a read was answered by something else")),
-                Err(failure) => return Err(failed(format!("reading at offset {next}: {}: {}", failure.name, failure.message))),
-            };
             let before = next;
-            // The last batch of a read may be cut off.
-            for batch in BatchReader::new(bytes).map_while(Result::ok) {
+            for batch in batches_of(reply, next)? {
                 next = batch.next_offset().get();
                 batches.push(batch);
             }
@@ -333,7 +291,7 @@ impl OverAdapter<'_> {
             if next <= before {
                 return Err(failed(format!("nothing can be read at offset {next} of a log that ends at {end}")));
             }
-            reply = self.adapter.call(&read(log, next), false).map_err(failed)?;
+            reply = self.adapter.call(&one_log::read(log, next), false).map_err(failed)?;
         }
     }
 
@@ -358,20 +316,6 @@ impl OverAdapter<'_> {
         replica.batches = batches;
         Ok(())
     }
-}
-
-fn read(log: &str, offset: i64) -> Operation {
-    let isolation = Isolation::LogEnd;
-    Operation::Read { log: log.to_owned(), offset, max_bytes: READ_BYTES, isolation, min_one_message: true }
-}
-
-fn appended(outcome: Result<Answer, Failure>) -> Result<Observed, TargetError> {
-    Ok(match outcome {
-        Ok(Answer::Append(Append::Appended { base_offset, last_offset })) => Observed::Appended { base_offset, last_offset },
-        Ok(Answer::Append(Append::Duplicate { base_offset, last_offset })) => Observed::Duplicate { base_offset, last_offset },
-        Ok(other) => return Err(failed(format!("an append was answered by {other:?}"))),
-        Err(failure) => Observed::Error(failure.name),
-    })
 }
 
 fn aborted(of: &crate::adapter::state::AbortedTransaction) -> AbortedTransaction {

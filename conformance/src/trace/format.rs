@@ -206,7 +206,7 @@ pub enum Origin {
 }
 
 /// A batch in the abstract. Its bytes follow from these fields by `specs/wire-format.md`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
     /// -1 for none.
@@ -224,7 +224,7 @@ pub struct Batch {
 }
 
 /// The control records that matter to producer state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", deny_unknown_fields)]
 pub enum Control {
     /// Ends a transaction: its records count.
