@@ -14,4 +14,5 @@ pub mod requirements;
 pub mod sequence;
 pub mod target;
 pub mod trace;
+pub mod transitions;
 pub mod witness;

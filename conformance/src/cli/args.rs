@@ -157,7 +157,7 @@ pub struct KillArgs {
 /// The arguments of `cleanslate conform`.
 ///
 /// Without `--traces`, every transition that the model can take within the bounds is taken on the log of this project; another implementation
-/// is held against that log by sequences of log operations. With it, every trace file of the directory is run on the target. A trace that
+/// is held against that log by sequences of log operations, or, with `--transitions`, by everything that the model does to a single log. With `--traces`, every trace file of the directory is run on the target. A trace that
 /// needs a rule which the target does not have, such as a barrier that clears, is run up to there and skipped.
 #[derive(Debug, Args)]
 pub struct ConformArgs {
@@ -170,6 +170,9 @@ pub struct ConformArgs {
     /// The bounds of the model, as for `check`
     #[arg(long, value_name = "BOUNDS", default_value = "small", conflicts_with = "traces")]
     pub bounds: String,
+    /// Take every log-level transition of the model within the bounds on the other implementation, for the rules of stock Kafka
+    #[arg(long, conflicts_with_all = ["traces", "sequences"])]
+    pub transitions: bool,
     /// Print one summary line of JSON instead of the cases
     #[arg(long)]
     pub json: bool,

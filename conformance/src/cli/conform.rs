@@ -19,6 +19,12 @@ use crate::target::over_adapter::OverAdapter;
 /// [`CliError`] for unknown bounds and unreadable traces.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     let another = args.adapter.is_some() || matches!(args.target, TargetArg::Kafka);
+    if args.transitions && !another {
+        return Err(CliError::Usage("--transitions needs --target kafka or --adapter".to_owned()));
+    }
+    if args.transitions {
+        return super::transitions::run(args);
+    }
     if another && args.traces.is_none() {
         return super::sequences::run(args);
     }

@@ -10,6 +10,7 @@ pub mod list;
 pub mod output;
 pub mod sequences;
 pub mod trace;
+mod transitions;
 
 use std::process::ExitCode;
 

@@ -16,5 +16,6 @@ pub mod concrete;
 pub mod file;
 pub mod known;
 pub mod local;
+pub mod local_requests;
 pub(crate) mod local_state;
 pub mod random;

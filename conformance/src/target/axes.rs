@@ -130,6 +130,7 @@ impl<'a> Axes<'a> {
         let places = self.list(
             "applied-by",
             &[
+                ("none", nowhere),
                 ("leader", AppliedOn { leader_append: true, ..nowhere }),
                 ("follower", AppliedOn { replication_append: true, ..nowhere }),
                 ("reload", AppliedOn { reload: true, ..nowhere }),

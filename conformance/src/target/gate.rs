@@ -9,9 +9,9 @@ use super::in_process::log_state;
 use crate::trace::format::{Batch, Control, MirrorState, Origin};
 
 /// What Kafka would answer to a turn that no mirror takes, and to a mirror that appends without a fetcher.
-pub(super) const ILLEGAL_STATE: &str = "IllegalStateException";
+pub(crate) const ILLEGAL_STATE: &str = "IllegalStateException";
 /// What a client is told of a partition that is read-only.
-pub(super) const READ_ONLY: &str = "ReadOnlyTopicException";
+pub(crate) const READ_ONLY: &str = "ReadOnlyTopicException";
 
 /// The durable mirror state of a replica, and whether its fetcher runs.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 mod axes;
 pub(crate) mod codec;
-mod gate;
+pub(crate) mod gate;
 pub mod in_process;
 pub(crate) mod one_log;
 pub mod over_adapter;

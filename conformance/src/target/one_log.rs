@@ -9,8 +9,8 @@ use cleanslate_log::record::{BatchReader, RecordBatch};
 use super::codec::NOW;
 use super::{Observed, TargetError};
 use crate::adapter::message::{Config, HighWatermarkRule, Isolation, Origin};
-use crate::adapter::requests::Requests;
 use crate::adapter::reply::{Answer, Append, Failure, FailureKind, Reply};
+use crate::adapter::requests::Requests;
 use crate::adapter::{Hex, Operation};
 
 /// The leader epoch of every append.

@@ -104,6 +104,19 @@ impl Collected {
         }
     }
 
+    /// Adds everything that another graph has.
+    ///
+    /// # Errors
+    /// [`TwoWays`] if a transition leads elsewhere there.
+    pub fn absorb(&mut self, other: Self) -> Result<(), TwoWays> {
+        let numbers: Vec<usize> = other.pictures.into_iter().map(|picture| self.number(picture.as_ref().clone())).collect();
+        let here = |number: usize| numbers.get(number).copied().unwrap_or(0);
+        for ((from, op), Taken { result, to, met }) in other.taken {
+            self.add(Transition { from: here(from), op, result, to: here(to), met })?;
+        }
+        Ok(())
+    }
+
     /// The graph, in an order that does not depend on the order of collection: breadth-first from the empty log, by operation.
     #[must_use]
     pub fn into_graph(self) -> Graph {

@@ -42,6 +42,8 @@ pub struct AppliedBy([bool; 4]);
 impl AppliedBy {
     /// Everywhere.
     pub const ALL: Self = Self([true; 4]);
+    /// Nowhere: the log of stock Kafka, which stores a barrier and knows no more of it.
+    pub const NOWHERE: Self = Self([false; 4]);
 
     /// Whether a barrier acts in this place.
     #[must_use]
@@ -52,6 +54,9 @@ impl AppliedBy {
     fn parse(text: &str) -> Option<Self> {
         if text == "all" {
             return Some(Self::ALL);
+        }
+        if text == "none" {
+            return Some(Self::NOWHERE);
         }
         let mut places = [false; 4];
         for name in text.split('/') {
@@ -65,6 +70,9 @@ impl fmt::Display for AppliedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::ALL {
             return f.write_str("all");
+        }
+        if *self == Self::NOWHERE {
+            return f.write_str("none");
         }
         let names: Vec<_> = Applier::CHOICES.iter().filter(|(_, p)| self.has(*p)).map(|(n, _)| *n).collect();
         f.write_str(&names.join("/"))
@@ -255,6 +263,13 @@ impl Design {
         Ok(design)
     }
 
+    /// The same design on logs that have only the rules of stock Kafka: they store a barrier and clear nothing, and keep no state of negative
+    /// producer ids.
+    #[must_use]
+    pub fn on_stock_logs(self) -> Self {
+        Self { applied_by: AppliedBy::NOWHERE, psm_ids: PsmIds::Stock, ..self }
+    }
+
     /// Makes one choice.
     ///
     /// # Errors
@@ -269,7 +284,7 @@ impl Design {
                     self.applied_by = places;
                     Ok(())
                 }
-                None => Err("all, or some of leader/follower/reload/segment-recovery".to_owned()),
+                None => Err("all, none, or some of leader/follower/reload/segment-recovery".to_owned()),
             },
             StopStep::KEY => match StopOrder::parse(choice) {
                 Some(order) => {

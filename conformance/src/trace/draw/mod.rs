@@ -2,7 +2,7 @@
 //!
 //! The same trace always gives the same text. The notation is described in `specs/trace-format.md`.
 
-mod cell;
+pub(crate) mod cell;
 mod meet;
 
 use std::collections::{BTreeMap, BTreeSet};

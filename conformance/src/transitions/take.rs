@@ -1,0 +1,161 @@
+//! Takes the walks on whoever speaks the adapter protocol, and compares.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::graph::{Graph, Transition};
+use super::picture::Picture;
+use super::walk::Walks;
+use crate::adapter::reply::Reply;
+use crate::adapter::{Operation, Requests};
+use crate::sequence::known::Part;
+use crate::target::{Observed, TargetError, one_log};
+
+/// The log that is walked on.
+const LOG: &str = "A";
+/// How many transitions are on their way at once: most of the time of each would be spent with waiting for the other side.
+const AT_ONCE: usize = 64;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// Distinct transitions that were taken, with the result and the picture that they must have.
+    pub transitions: usize,
+    /// How often the walk began with an empty log.
+    pub walks: usize,
+    /// Where the other implementation does otherwise, if it does.
+    pub parting: Option<Parting>,
+}
+
+/// A transition that the other implementation takes otherwise.
+#[derive(Debug)]
+pub struct Parting {
+    /// The transitions before it, each on its line.
+    pub path: Vec<String>,
+    /// The transition.
+    pub op: String,
+    /// The number of the scenario of the model that takes it, and the steps before it there.
+    pub met: super::graph::Met,
+    /// What differs: the part, what is expected, what is there.
+    pub parts: Vec<Part>,
+    /// The requests of the shortest path and the transition, as a sequence has them.
+    pub requests: Vec<Operation>,
+}
+
+impl fmt::Display for Parting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.path {
+            writeln!(f, "  {line}")?;
+        }
+        writeln!(f, "> {}", self.op)?;
+        for (part, expected, actual) in &self.parts {
+            writeln!(f, "  {part}\n    expected  {expected}\n    actual    {actual}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes every transition of the graph on `other`.
+///
+/// # Errors
+/// When the other side fails or a transition cannot be put into requests. That it does otherwise is no error, but a [`Parting`].
+pub fn take(graph: &Graph, other: &mut impl Requests) -> Result<Taken, TargetError> {
+    let edges: Vec<(usize, usize)> = graph.transitions.iter().map(|t| (t.from, t.to)).collect();
+    let mut walks = Walks::new(&edges);
+    let (mut taken, mut seen) = (Taken::default(), HashSet::new());
+    while let Some(walk) = walks.next() {
+        taken.walks += 1;
+        let parted = on(graph, &walk, other)?;
+        let agreed = parted.as_ref().map_or(walk.len(), |(at, _)| *at);
+        seen.extend(walk.iter().take(agreed).copied());
+        if let Some((at, parts)) = parted {
+            // The way that led here may be long; whether the shortest one leads to the same is for a run of the stored sequence to tell.
+            taken.parting = walk.get(at).map(|edge| parting(graph, &walks, *edge, parts)).transpose()?.flatten();
+            break;
+        }
+    }
+    taken.transitions = seen.len();
+    Ok(taken)
+}
+
+fn failed(error: impl fmt::Display) -> TargetError {
+    TargetError::Failed(error.to_string())
+}
+
+fn ends<'a>(graph: &'a Graph, transition: &Transition) -> Option<(&'a Arc<Picture>, &'a Arc<Picture>)> {
+    Some((graph.pictures.get(transition.from)?, graph.pictures.get(transition.to)?))
+}
+
+/// One walk from the empty log; where it parts, and how.
+fn on(graph: &Graph, walk: &[usize], other: &mut impl Requests) -> Result<Option<(usize, Vec<Part>)>, TargetError> {
+    other.send(&Operation::Reset {}, false).map_err(failed)?;
+    other.send(&one_log::create(LOG), false).map_err(failed)?;
+    for _ in 0..2 {
+        if let Some(Reply { outcome: Err(failure), .. }) = other.receive().map_err(failed)? {
+            return Err(failed(format!("{} when a log was created: {}", failure.name, failure.message)));
+        }
+    }
+    let steps: Vec<(&Transition, &Arc<Picture>, &Arc<Picture>)> = walk
+        .iter()
+        .filter_map(|edge| {
+            let transition = graph.transitions.get(*edge)?;
+            ends(graph, transition).map(|(before, after)| (transition, before, after))
+        })
+        .collect();
+    let mut parted = None;
+    for (share, some) in steps.chunks(AT_ONCE).enumerate() {
+        let mut sent = Vec::with_capacity(some.len());
+        for (index, (transition, before, _)) in some.iter().enumerate() {
+            // Payloads differ along a walk.
+            let serial = (share * AT_ONCE + index) as u64 + 1;
+            let requests = transition.op.requests(LOG, before, serial)?;
+            sent.push(one_log::send(other, LOG, before.state.log_start_offset, &requests)?);
+        }
+        for (index, (sent, (transition, _, after))) in sent.into_iter().zip(some).enumerate() {
+            // After the first difference the rest is received and means nothing.
+            let seen = one_log::receive(other, sent);
+            if parted.is_none() {
+                let parts = differences(transition, after, seen?)?;
+                if !parts.is_empty() {
+                    parted = Some((share * AT_ONCE + index, parts));
+                }
+            }
+        }
+        if parted.is_some() {
+            break;
+        }
+    }
+    Ok(parted)
+}
+
+fn differences(transition: &Transition, after: &Picture, seen: one_log::Seen) -> Result<Vec<Part>, TargetError> {
+    let Reply { outcome, state } = seen.reply;
+    let result = if transition.op.is_append() { one_log::appended(outcome)? } else { one_log::done(outcome) };
+    let mut parts = Vec::new();
+    if result != transition.result {
+        let show = |observed: &Observed| format!("{observed:?}");
+        parts.push(("result".to_owned(), show(&transition.result), show(&result)));
+    }
+    let Some(state) = state else {
+        parts.push(("state".to_owned(), "an open log".to_owned(), "none".to_owned()));
+        return Ok(parts);
+    };
+    let batches = seen.read.map(|read| one_log::batches_of(read, after.state.log_start_offset)).transpose()?;
+    parts.extend(after.differences(&state, batches.as_deref())?);
+    Ok(parts)
+}
+
+fn parting(graph: &Graph, walks: &Walks, edge: usize, parts: Vec<Part>) -> Result<Option<Parting>, TargetError> {
+    let Some(last) = graph.transitions.get(edge) else { return Ok(None) };
+    let mut requests = vec![one_log::create(LOG)];
+    let mut path = Vec::new();
+    for (number, edge) in walks.path_to(last.from).into_iter().chain([edge]).enumerate() {
+        let Some(transition) = graph.transitions.get(edge) else { continue };
+        let Some((before, _)) = ends(graph, transition) else { continue };
+        requests.extend(transition.op.requests(LOG, before, number as u64 + 1)?);
+        path.push(transition.op.to_string());
+    }
+    path.pop();
+    Ok(Some(Parting { path, op: last.op.to_string(), met: last.met, parts, requests }))
+}

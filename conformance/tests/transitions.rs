@@ -1,0 +1,45 @@
+//! What the model does to single logs: collected, and taken on another implementation.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+
+use std::sync::Arc;
+
+use cleanslate_conformance::sequence::local_requests::LocalRequests;
+use cleanslate_conformance::target::Observed;
+use cleanslate_conformance::transitions::collect::collect;
+use cleanslate_conformance::transitions::take::take;
+
+#[test]
+fn every_transition_is_taken_and_agrees() {
+    let collection = collect("small").unwrap();
+    let graph = &collection.graph;
+    assert_eq!((collection.scenarios.len(), collection.edges, graph.transitions.len()), (56, 34590, 221));
+    let taken = take(graph, &mut LocalRequests::default()).unwrap();
+    assert!(taken.parting.is_none(), "{}", taken.parting.unwrap());
+    assert_eq!(taken.transitions, graph.transitions.len());
+}
+
+#[test]
+fn a_wrong_result_and_a_wrong_picture_are_found_wherever_they_are() {
+    let graph = collect("small").unwrap().graph;
+    for index in (0..graph.transitions.len()).step_by(20) {
+        let mut wrong = graph.clone();
+        wrong.transitions[index].result = Observed::Duplicate { base_offset: 77, last_offset: 77 };
+        let parting = take(&wrong, &mut LocalRequests::default()).unwrap().parting.unwrap();
+        assert_eq!((parting.parts[0].0.as_str(), &parting.op), ("result", &graph.transitions[index].op.to_string()));
+    }
+    for index in (1..graph.pictures.len()).step_by(10) {
+        let mut wrong = graph.clone();
+        let mut picture = wrong.pictures[index].as_ref().clone();
+        picture.state.last_stable_offset += 1;
+        wrong.pictures[index] = Arc::new(picture);
+        let parting = take(&wrong, &mut LocalRequests::default()).unwrap().parting.unwrap();
+        assert!(parting.parts.iter().any(|(part, ..)| part.contains("last_stable_offset")), "{parting}");
+        assert!(!parting.requests.is_empty());
+    }
+}
+
+#[test]
+fn bounds_that_are_none_are_an_error() {
+    assert!(collect("nonsense").unwrap_err().contains("unknown bound 'nonsense'"));
+}
