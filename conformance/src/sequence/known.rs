@@ -6,12 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adapter::message::Operation;
+use crate::adapter::state::Segment;
 
 /// What differs: the part of the reply, what came here, what came there.
 pub type Part = (String, String, String);
 
 /// What is compared where one side has no such file.
 pub const NO_FILE: &str = "no such file";
+
+/// The size of a batch without records.
+const EMPTY_BATCH_BYTES: u32 = 61;
 
 /// A difference with a name.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ pub struct Known {
     loses_log: bool,
 }
 
-const KNOWN: [Known; 2] = [
+const KNOWN: [Known; 3] = [
     Known {
         versions: "4.4.",
         name: "index-files-at-close",
@@ -52,7 +56,30 @@ const KNOWN: [Known; 2] = [
         },
         loses_log: true,
     },
+    Known {
+        versions: "4.4.",
+        name: "expired-marker-batch",
+        reason: "since 4.4 a cleaning round leaves nothing of an expired marker, where 4.3 keeps its batch without the record",
+        explains: |operation, (part, here, there)| {
+            matches!(operation, Operation::Compact { .. }) && part == "segments" && lacks_empty_batches(here, there)
+        },
+        loses_log: true,
+    },
 ];
+
+/// Whether the segments there are those here without some batches that hold nothing.
+fn lacks_empty_batches(here: &str, there: &str) -> bool {
+    type Segments = Vec<Segment>;
+    let (Ok(here), Ok(there)) = (serde_json::from_str::<Segments>(here), serde_json::from_str::<Segments>(there)) else {
+        return false;
+    };
+    let lacking = |(here, there): (&Segment, &Segment)| {
+        let bytes = here.size.checked_sub(there.size)?;
+        (here.base_offset == there.base_offset && bytes % EMPTY_BATCH_BYTES == 0).then_some(bytes)
+    };
+    let each: Option<Vec<u32>> = here.iter().zip(&there).map(lacking).collect();
+    here.len() == there.len() && each.is_some_and(|each| each.iter().any(|bytes| *bytes > 0))
+}
 
 /// The known differences of the other side, and how often each has occurred.
 #[derive(Debug, Default)]
@@ -105,13 +132,30 @@ mod tests {
         let files = Operation::Files { log: "A".to_owned(), content: true };
         let part = |name: &str, there: &str| (name.to_owned(), NO_FILE.to_owned(), there.to_owned());
         let all = vec![part("file 0.index", ""), part("file 0.timeindex", ""), part("file 0.index", "00"), part("file 0.log", "")];
-        for (version, left, counted) in
-            [("4.4.0", 2, vec![("aborted-transaction-version", 0), ("index-files-at-close", 1)]), ("4.3.1", 4, vec![])]
-        {
+        for (version, left, counted) in [
+            ("4.4.0", 2, vec![("aborted-transaction-version", 0), ("expired-marker-batch", 0), ("index-files-at-close", 1)]),
+            ("4.3.1", 4, vec![]),
+        ] {
             let (mut masks, mut parts) = (Masks::of("apache-kafka", version), all.clone());
             masks.remove(&files, &mut parts);
             assert_eq!(parts.len(), left);
             assert_eq!(masks.counts().map(|(known, count)| (known.name, count)).collect::<Vec<_>>(), counted);
+        }
+    }
+
+    #[test]
+    fn only_empty_batches_may_be_lacking() {
+        let segments = |sizes: &[u32]| -> String {
+            let each: Vec<String> =
+                sizes.iter().enumerate().map(|(n, size)| format!(r#"{{"base_offset":{n},"size":{size}}}"#)).collect();
+            format!("[{}]", each.join(","))
+        };
+        let lacks = |here: &[u32], there: &[u32]| lacks_empty_batches(&segments(here), &segments(there));
+        assert!(lacks(&[200, 300], &[200, 178]));
+        for (here, there) in
+            [(&[200, 300][..], &[200, 300][..]), (&[200, 300], &[261, 300]), (&[200, 300], &[200, 299]), (&[200], &[])]
+        {
+            assert!(!lacks(here, there), "{here:?} {there:?}");
         }
     }
 

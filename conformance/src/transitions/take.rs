@@ -4,7 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
+use cleanslate_log::record::RecordBatch;
+use cleanslate_log::types::Offset;
+
 use super::graph::{Graph, Transition};
+use super::op::LogOp;
 use super::picture::Picture;
 use super::walk::Walks;
 use crate::adapter::reply::Reply;
@@ -106,17 +110,25 @@ fn on(graph: &Graph, walk: &[usize], other: &mut impl Requests) -> Result<Option
     let mut parted = None;
     for (share, some) in steps.chunks(AT_ONCE).enumerate() {
         let mut sent = Vec::with_capacity(some.len());
-        for (index, (transition, before, _)) in some.iter().enumerate() {
+        for (index, (transition, before, after)) in some.iter().enumerate() {
             // Payloads differ along a walk.
             let serial = (share * AT_ONCE + index) as u64 + 1;
             let requests = transition.op.requests(LOG, before, serial)?;
             sent.push(one_log::send(other, LOG, before.state.log_start_offset, &requests)?);
+            // A read ends with its segment.
+            for base in later_segments(transition, after) {
+                other.send(&one_log::read(LOG, base), false).map_err(failed)?;
+            }
         }
         for (index, (sent, (transition, _, after))) in sent.into_iter().zip(some).enumerate() {
             // After the first difference the rest is received and means nothing.
             let seen = one_log::receive(other, sent);
+            let mut reads = Vec::new();
+            for base in later_segments(transition, after) {
+                reads.extend(other.receive().map_err(failed)?.map(|read| (base, read)));
+            }
             if parted.is_none() {
-                let parts = differences(transition, after, seen?)?;
+                let parts = differences(transition, after, seen?, reads)?;
                 if !parts.is_empty() {
                     parted = Some((share * AT_ONCE + index, parts));
                 }
@@ -129,7 +141,18 @@ fn on(graph: &Graph, walk: &[usize], other: &mut impl Requests) -> Result<Option
     Ok(parted)
 }
 
-fn differences(transition: &Transition, after: &Picture, seen: one_log::Seen) -> Result<Vec<Part>, TargetError> {
+/// The base offsets of the segments behind the first, if the log is read at all.
+fn later_segments(transition: &Transition, after: &Picture) -> Vec<i64> {
+    let bases = after.state.segments.iter().flatten().map(|segment| segment.base_offset).skip(1);
+    if matches!(transition.op, LogOp::HighWatermark(_)) { Vec::new() } else { bases.collect() }
+}
+
+fn differences(
+    transition: &Transition,
+    after: &Picture,
+    seen: one_log::Seen,
+    reads: Vec<(i64, Reply)>,
+) -> Result<Vec<Part>, TargetError> {
     let Reply { outcome, state } = seen.reply;
     let result = if transition.op.is_append() { one_log::appended(outcome)? } else { one_log::done(outcome) };
     let mut parts = Vec::new();
@@ -141,7 +164,12 @@ fn differences(transition: &Transition, after: &Picture, seen: one_log::Seen) ->
         parts.push(("state".to_owned(), "an open log".to_owned(), "none".to_owned()));
         return Ok(parts);
     };
-    let batches = seen.read.map(|read| one_log::batches_of(read, after.state.log_start_offset)).transpose()?;
+    let mut batches = seen.read.map(|read| one_log::batches_of(read, after.state.log_start_offset)).transpose()?;
+    for (base, read) in reads {
+        let all = batches.get_or_insert_default();
+        let next = all.last().map_or(Offset(0), RecordBatch::next_offset);
+        all.extend(one_log::batches_of(read, base)?.into_iter().filter(|batch| batch.base_offset() >= next));
+    }
     parts.extend(after.differences(&state, batches.as_deref())?);
     Ok(parts)
 }

@@ -136,7 +136,7 @@ fn a_scenario_that_the_target_does_not_know_is_an_error() {
         axis("pid-mapping", "double"),
         "target impl: axis `pid-mapping`: expected one of none, negate, negate-once, found \"double\""
     );
-    assert!(axis("applied-by", "leader,nobody").contains("expected one of all, leader, follower, reload, segment-recovery"));
+    assert!(axis("applied-by", "leader,nobody").contains("expected one of all, none, leader, follower, reload, segment-recovery"));
     assert!(axis("colour", "red").contains("unknown axis \"colour\": expected one of "));
     let missing = fails(&|t| drop(t.scenario.axes.remove("timing")));
     assert!(missing.contains("axis `timing` is missing: expected one of analysis, position"), "{missing}");

@@ -263,11 +263,11 @@ impl Design {
         Ok(design)
     }
 
-    /// The same design on logs that have only the rules of stock Kafka: they store a barrier and clear nothing, and keep no state of negative
-    /// producer ids.
+    /// The same design on logs that have only the rules of stock Kafka: they store a barrier and clear nothing, keep no state of negative
+    /// producer ids, and do not rebuild a state that is empty.
     #[must_use]
     pub fn on_stock_logs(self) -> Self {
-        Self { applied_by: AppliedBy::NOWHERE, psm_ids: PsmIds::Stock, ..self }
+        Self { applied_by: AppliedBy::NOWHERE, psm_ids: PsmIds::Stock, reload_when_empty: ReloadWhenEmpty::Skipped, ..self }
     }
 
     /// Makes one choice.
