@@ -39,7 +39,7 @@ fn errors_name_the_choices() {
     assert!(error("raw+barier=none").starts_with("unknown axis 'barier'; axes are pid-mapping, psm-ids, barrier,"));
     assert_eq!(error("raw+timing=late"), "axis 'timing' has no choice 'late'; choices are analysis, position");
     assert_eq!(error("raw+timing"), "axis 'timing' has no choice ''; choices are analysis, position");
-    assert!(error("raw+applied-by=leader/nobody").contains("all, or some of leader/follower/reload/segment-recovery"));
+    assert!(error("raw+applied-by=leader/nobody").contains("all, none, or some of leader/follower/reload/segment-recovery"));
     assert!(error("raw+stop-order=truncate").contains("an order of truncate/record/bump/abort/write-barrier/writable"));
     assert!(error("raw+stop-order=truncate/truncate/writable/record/bump/abort").contains("an order of"));
 }
