@@ -2,7 +2,7 @@
 //!
 //! The log is the other implementation's: appends, copies, truncation, high watermark, crash and recovery, producer state. What no log has
 //! is done here: the mirror state, and the producer id mapping of the mirror's leader. The state that a step must show is read from the
-//! implementation after every operation; [`super::one_log`] has the requests.
+//! implementation after every operation; `one_log` has the requests.
 
 use std::collections::BTreeMap;
 
