@@ -157,8 +157,9 @@ pub struct KillArgs {
 /// The arguments of `cleanslate conform`.
 ///
 /// Without `--traces`, every transition that the model can take within the bounds is taken on the log of this project; another implementation
-/// is held against that log by sequences of log operations, or, with `--transitions`, by everything that the model does to a single log. With `--traces`, every trace file of the directory is run on the target. A trace that
-/// needs a rule which the target does not have, such as a barrier that clears, is run up to there and skipped.
+/// is held against that log by sequences of log operations, or, with `--transitions`, by everything that the model does to a single log.
+/// With `--traces`, every trace file of the directory is run on the target. A trace that needs a rule which the target does not have, such as
+/// a barrier that clears, is run up to there and skipped.
 #[derive(Debug, Args)]
 pub struct ConformArgs {
     /// The implementation

@@ -66,7 +66,7 @@ fn run_all(jobs: &[Job], engine: Engine, caps: &Caps, dir: &Path) -> Vec<JobResu
         }
     };
     // With fewer jobs than cores, each has several.
-    let means = Means { caps: *caps, threads: parallel::cores() / jobs.len().max(1) };
+    let means = Means { caps: *caps, threads: (parallel::cores() / jobs.len().max(1)).max(1) };
     parallel::map(jobs, |job| run_job(job, engine, &means, dir), finished)
 }
 

@@ -55,6 +55,9 @@ pub enum CliError {
     /// Writing the results failed.
     #[error("cannot write the results: {0}")]
     Output(#[from] std::io::Error),
+    /// Model and the log of this project part already, so that nothing else can be held against them.
+    #[error("{0}")]
+    Parting(String),
     /// Model, log and trace file do not agree on a counterexample.
     #[error(transparent)]
     Counterexample(#[from] Box<CounterexampleError>),
@@ -69,7 +72,7 @@ impl CliError {
             Self::Trace(e) => matches!(e, TraceError::Write { .. }),
             // A scenario that the target does not know is input that it cannot read; so is an operation that makes no sense where it stands.
             Self::Replay { source, .. } => matches!(source.cause(), TargetError::Failed(_)),
-            Self::Output(_) | Self::Counterexample(_) | Self::Adapter(_) => true,
+            Self::Output(_) | Self::Counterexample(_) | Self::Adapter(_) | Self::Parting(_) => true,
         };
         ExitCode::from(if failed { EXIT_FAILED } else { EXIT_USAGE })
     }

@@ -10,7 +10,7 @@ use super::kafka::start;
 use super::output::{print, progress};
 use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
 use crate::sequence::file::SequenceFile;
-use crate::transitions::collect::{Collection, collect};
+use crate::transitions::collect::{CollectError, Collection, collect};
 use crate::transitions::take::{Parting, Taken, take};
 
 /// Collects the transitions and takes them.
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
     progress("collecting what the model does to single logs");
     let begin = Instant::now();
-    let collection = collect(&args.bounds).map_err(CliError::Usage)?;
+    let collection = collect(&args.bounds)?;
     let collected = begin.elapsed().as_secs_f64();
     progress(&format!("taking {} transitions", collection.graph.transitions.len()));
     let taken = take(&collection.graph, &mut adapter).map_err(|e| CliError::Adapter(e.to_string()))?;
@@ -34,11 +34,20 @@ pub(super) fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::from(if is_good(&collection, &taken) { EXIT_EXPECTED } else { EXIT_FAILED }))
 }
 
+impl From<CollectError> for CliError {
+    fn from(error: CollectError) -> Self {
+        match error {
+            CollectError::Bounds(error) => Self::Usage(error.to_string()),
+            CollectError::Parting { .. } => Self::Parting(error.to_string()),
+        }
+    }
+}
+
 fn is_good(collection: &Collection, taken: &Taken) -> bool {
     taken.parting.is_none() && taken.transitions == collection.graph.transitions.len()
 }
 
-/// Writes the shortest way to a difference as a sequence.
+/// Writes a way to a difference as a sequence.
 fn store(args: &ConformArgs, parting: &Parting) -> Result<String, CliError> {
     std::fs::create_dir_all(&args.failures)?;
     let path = args.failures.join("transition.json");

@@ -67,7 +67,7 @@ const KNOWN: [Known; 3] = [
     },
 ];
 
-/// Whether the segments there are those here without some batches that hold nothing.
+/// Whether the segments there, by their sizes, can be those here without some batches that hold nothing.
 fn lacks_empty_batches(here: &str, there: &str) -> bool {
     type Segments = Vec<Segment>;
     let (Ok(here), Ok(there)) = (serde_json::from_str::<Segments>(here), serde_json::from_str::<Segments>(there)) else {

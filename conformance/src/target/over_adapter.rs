@@ -246,6 +246,10 @@ impl OverAdapter<'_> {
         let observed = self.ask(name, stop.into_iter().chain([open]).collect()).map(done)?;
         if let Some(replica) = self.replicas.get_mut(name) {
             replica.gate.reopen();
+            // A stop in good order has made all of it durable.
+            if clean && replica.life == Life::Up {
+                replica.recovery_point = replica.state.log_end_offset;
+            }
         }
         Ok(observed)
     }

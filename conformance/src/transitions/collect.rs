@@ -1,6 +1,6 @@
 //! Explores the designs, under stock rules, in lockstep with the log of this project, and collects the graph.
 
-use cleanslate_model::bounds::Bounds;
+use cleanslate_model::bounds::{Bounds, BoundsError};
 use cleanslate_model::design::NAMED;
 use cleanslate_model::scenario::Scenario;
 use cleanslate_model::topology::TOPOLOGIES;
@@ -24,6 +24,22 @@ pub struct Collection {
     pub scenarios: Vec<String>,
     /// The transitions of the model from which they come.
     pub edges: u64,
+}
+
+/// Why there is no collection.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The bounds are none.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
+    /// Model and log of this project part, or one picture and operation lead to two results.
+    #[error("{scenario}: {why}")]
+    Parting {
+        /// Design and topology.
+        scenario: String,
+        /// Where.
+        why: String,
+    },
 }
 
 /// What one scenario gives.
@@ -74,11 +90,11 @@ fn empty(scenario: &Scenario, design: &str) -> Result<Picture, String> {
 /// Explores every named design on every topology, on stock logs, and collects what happens to single logs. It holds every distinct picture.
 ///
 /// # Errors
-/// The text of a bounds error; where model and log part; or that a picture is not whole.
-pub fn collect(bounds: &str) -> Result<Collection, String> {
+/// [`CollectError`].
+pub fn collect(bounds: &str) -> Result<Collection, CollectError> {
     let mut scenarios = Vec::new();
     for topology in TOPOLOGIES {
-        let bounds = Bounds::parse(bounds, topology).map_err(|e| e.to_string())?;
+        let bounds = Bounds::parse(bounds, topology)?;
         let scenario = |named: &cleanslate_model::design::NamedDesign| {
             (format!("{} in {}", named.name, topology.name), Scenario::new(named.design.on_stock_logs(), topology, bounds))
         };
@@ -88,11 +104,12 @@ pub fn collect(bounds: &str) -> Result<Collection, String> {
     let results = parallel::map(&numbered, |(number, (name, scenario))| explore(*number, name, scenario), |_, _| ());
     let (mut all, mut edges): (Option<Collected>, u64) = (None, 0);
     for ((name, _), result) in scenarios.iter().zip(results) {
-        let (collected, covered) = result.map_err(|why| format!("{name}: {why}"))?;
+        let parting = |why| CollectError::Parting { scenario: name.clone(), why };
+        let (collected, covered) = result.map_err(parting)?;
         edges += covered;
         match &mut all {
             None => all = Some(collected),
-            Some(all) => all.absorb(collected).map_err(|e| format!("{name}: {e}"))?,
+            Some(all) => all.absorb(collected).map_err(|e| parting(e.to_string()))?,
         }
     }
     let graph = all.map(Collected::into_graph).unwrap_or_default();

@@ -43,7 +43,7 @@ pub struct Parting {
     pub met: super::graph::Met,
     /// What differs: the part, what is expected, what is there.
     pub parts: Vec<Part>,
-    /// The requests of the shortest path and the transition, as a sequence has them.
+    /// The requests of the path and the transition, as a sequence has them.
     pub requests: Vec<Operation>,
 }
 
@@ -74,8 +74,8 @@ pub fn take(graph: &Graph, other: &mut impl Requests) -> Result<Taken, TargetErr
         let agreed = parted.as_ref().map_or(walk.len(), |(at, _)| *at);
         seen.extend(walk.iter().take(agreed).copied());
         if let Some((at, parts)) = parted {
-            // The way that led here may be long; whether the shortest one leads to the same is for a run of the stored sequence to tell.
-            taken.parting = walk.get(at).map(|edge| parting(graph, &walks, *edge, parts)).transpose()?.flatten();
+            let walked = walk.get(..=at).unwrap_or(&walk);
+            taken.parting = shortest(graph, &walks, walked, parts, other)?;
             break;
         }
     }
@@ -94,11 +94,14 @@ fn ends<'a>(graph: &'a Graph, transition: &Transition) -> Option<(&'a Arc<Pictur
 /// One walk from the empty log; where it parts, and how.
 fn on(graph: &Graph, walk: &[usize], other: &mut impl Requests) -> Result<Option<(usize, Vec<Part>)>, TargetError> {
     other.send(&Operation::Reset {}, false).map_err(failed)?;
-    other.send(&one_log::create(LOG), false).map_err(failed)?;
-    for _ in 0..2 {
-        if let Some(Reply { outcome: Err(failure), .. }) = other.receive().map_err(failed)? {
-            return Err(failed(format!("{} when a log was created: {}", failure.name, failure.message)));
-        }
+    other.send(&one_log::create(LOG), true).map_err(failed)?;
+    let (_, created) = (other.receive().map_err(failed)?, other.receive().map_err(failed)?);
+    let differing = match (created, graph.pictures.first()) {
+        (Some(Reply { outcome: Ok(_), state: Some(state) }), Some(empty)) => empty.differences(&state, None)?,
+        (created, _) => return Err(failed(format!("a log was created, and the reply is {created:?}"))),
+    };
+    if !differing.is_empty() {
+        return Err(failed(format!("a log was created, and differs from an empty one: {differing:?}")));
     }
     let steps: Vec<(&Transition, &Arc<Picture>, &Arc<Picture>)> = walk
         .iter()
@@ -174,16 +177,34 @@ fn differences(
     Ok(parts)
 }
 
-fn parting(graph: &Graph, walks: &Walks, edge: usize, parts: Vec<Part>) -> Result<Option<Parting>, TargetError> {
-    let Some(last) = graph.transitions.get(edge) else { return Ok(None) };
+/// The shortest path to the last edge of a walk if it shows a difference there too, which it is run for; else the walk.
+fn shortest(
+    graph: &Graph,
+    walks: &Walks,
+    walked: &[usize],
+    parts: Vec<Part>,
+    other: &mut impl Requests,
+) -> Result<Option<Parting>, TargetError> {
+    let Some((edge, transition)) = walked.last().and_then(|edge| Some((*edge, graph.transitions.get(*edge)?))) else {
+        return Ok(None);
+    };
+    let mut path = walks.path_to(transition.from);
+    path.push(edge);
+    match on(graph, &path, other)? {
+        Some((at, parts)) if at + 1 == path.len() => parting(graph, &path, transition, parts).map(Some),
+        _ => parting(graph, walked, transition, parts).map(Some),
+    }
+}
+
+fn parting(graph: &Graph, walked: &[usize], last: &Transition, parts: Vec<Part>) -> Result<Parting, TargetError> {
     let mut requests = vec![one_log::create(LOG)];
     let mut path = Vec::new();
-    for (number, edge) in walks.path_to(last.from).into_iter().chain([edge]).enumerate() {
-        let Some(transition) = graph.transitions.get(edge) else { continue };
+    for (number, edge) in walked.iter().enumerate() {
+        let Some(transition) = graph.transitions.get(*edge) else { continue };
         let Some((before, _)) = ends(graph, transition) else { continue };
         requests.extend(transition.op.requests(LOG, before, number as u64 + 1)?);
         path.push(transition.op.to_string());
     }
     path.pop();
-    Ok(Some(Parting { path, op: last.op.to_string(), met: last.met, parts, requests }))
+    Ok(Parting { path, op: last.op.to_string(), met: last.met, parts, requests })
 }

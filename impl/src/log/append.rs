@@ -222,10 +222,7 @@ impl<S: Storage> PartitionLog<S> {
                 (Some(aborted), Some(active)) => active.append_aborted(storage, aborted).map_err(AppendError::from),
                 _ => Ok(()),
             });
-        if let Err(AppendError::Storage(error)) = &committed {
-            self.take_offline(error.clone());
-        }
-        committed
+        self.or_offline(committed)
     }
 
     /// Begins the verification of a producer's transaction, before its first batch is appended; returns the guard that

@@ -66,7 +66,7 @@ impl<S: Storage> PartitionLog<S> {
     pub fn compact(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
         self.check_online()?;
         let cleaned = self.clean(options);
-        self.or_offline_if(cleaned)
+        self.or_offline(cleaned)
     }
 
     fn clean(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {

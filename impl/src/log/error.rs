@@ -344,14 +344,26 @@ impl From<RollError> for LogError {
     }
 }
 
-impl<'a> From<&'a LogError> for Option<&'a StorageError> {
-    fn from(error: &'a LogError) -> Self {
-        if let LogError::Storage(error) = error { Some(error) } else { None }
+/// An error that may be one of the storage.
+pub(super) trait MayBeStorage {
+    /// The storage's error, if it is one.
+    fn storage_error(&self) -> Option<&StorageError>;
+}
+
+impl MayBeStorage for StorageError {
+    fn storage_error(&self) -> Option<&StorageError> {
+        Some(self)
     }
 }
 
-impl<'a> From<&'a ReadError> for Option<&'a StorageError> {
-    fn from(error: &'a ReadError) -> Self {
-        if let ReadError::Storage(error) = error { Some(error) } else { None }
-    }
+macro_rules! may_be_storage {
+    ($($error:ident),+) => {
+        $(impl MayBeStorage for $error {
+            fn storage_error(&self) -> Option<&StorageError> {
+                if let Self::Storage(error) = self { Some(error) } else { None }
+            }
+        })+
+    };
 }
+
+may_be_storage!(AppendError, LogError, ReadError, RollError);

@@ -3,7 +3,7 @@
 use super::config::LogConfig;
 use super::config::OpenOptions;
 use super::epoch_cache::LeaderEpochCache;
-use super::error::LogError;
+use super::error::{LogError, MayBeStorage};
 use super::files::{LEADER_EPOCH_CHECKPOINT, SegmentFile};
 use super::segment::Segment;
 use super::txn_index::AbortedTxn;
@@ -206,23 +206,10 @@ impl<S: Storage> PartitionLog<S> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// A failure takes the log offline.
-    pub(super) fn or_offline<T>(&mut self, result: Result<T, StorageError>) -> Result<T, StorageError> {
-        if let Err(error) = &result {
-            self.failed = Some(error.clone());
-        }
-        result
-    }
-
-    /// The same where reading comes into it: a storage that failed then takes the log offline, too (Kafka:
-    /// `LocalLog.maybeHandleIOException`).
-    pub(super) fn or_offline_if<T, E>(&mut self, result: Result<T, E>) -> Result<T, E>
-    where
-        for<'a> Option<&'a StorageError>: From<&'a E>,
-    {
-        if let Err(error) = &result
-            && let Some(error) = Option::<&StorageError>::from(error)
-        {
+    /// A storage that fails, in writing or in reading, takes the log offline (Kafka: `LocalLog.maybeHandleIOException`). Other errors
+    /// do not.
+    pub(super) fn or_offline<T, E: MayBeStorage>(&mut self, result: Result<T, E>) -> Result<T, E> {
+        if let Some(error) = result.as_ref().err().and_then(MayBeStorage::storage_error) {
             self.failed = Some(error.clone());
         }
         result

@@ -51,7 +51,7 @@ impl<S: Storage> PartitionLog<S> {
             self.look_for(from);
         }
         let fetched = self.peek(from, isolation, max_bytes, min_one_message);
-        self.or_offline_if(fetched)
+        self.or_offline(fetched)
     }
 
     fn check_range(&self, from: Offset) -> Result<(), ReadError> {

@@ -33,10 +33,7 @@ impl<S: Storage> PartitionLog<S> {
 
     fn roll_or_offline(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, RollError> {
         let rolled = self.roll_at(expected, now);
-        if let Err(RollError::Storage(error)) = &rolled {
-            self.or_offline::<()>(Err(error.clone()))?;
-        }
-        rolled
+        self.or_offline(rolled)
     }
 
     /// The new segment begins at the log end offset or at the offset that is expected next, whichever is larger. What is

@@ -25,10 +25,7 @@ impl<S: Storage> PartitionLog<S> {
         self.check_online()?;
         let index = self.segments.iter().position(|segment| segment.base_offset == base_offset);
         let split = index.map_or(Err(LogError::NoOverflow { base_offset }), |index| self.split_segment(index, now));
-        if let Err(LogError::Storage(error)) = &split {
-            self.take_offline(error.clone());
-        }
-        split
+        self.or_offline(split)
     }
 
     /// As [`Self::split_overflowed_segment`]; a failure is for the caller to note.

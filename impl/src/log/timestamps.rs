@@ -73,11 +73,11 @@ impl<S: Storage> PartitionLog<S> {
             OffsetSpec::LatestTiered | OffsetSpec::EarliestPendingUpload => unread(Offset::UNKNOWN, Some(LeaderEpoch::NONE)),
             OffsetSpec::MaxTimestamp => {
                 let found = self.first_of_max_timestamp();
-                self.or_offline_if(found)
+                self.or_offline(found)
             }
             OffsetSpec::Timestamp(timestamp) => {
                 let found = self.first_at_or_after(timestamp);
-                self.or_offline_if(found)
+                self.or_offline(found)
             }
         }
     }

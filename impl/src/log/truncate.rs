@@ -21,11 +21,8 @@ impl<S: Storage> PartitionLog<S> {
         if target < Offset(0) {
             return Err(LogError::NegativeOffset(target));
         }
-        let result = self.truncate(target, now);
-        if let Err(LogError::Storage(error)) = &result {
-            self.or_offline::<()>(Err(error.clone()))?;
-        }
-        result
+        let truncated = self.truncate(target, now);
+        self.or_offline(truncated)
     }
 
     fn truncate(&mut self, target: Offset, now: TimestampMs) -> Result<bool, LogError> {
