@@ -8,6 +8,7 @@ import java.nio.file.StandardOpenOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -39,6 +40,12 @@ final class LogFiles {
         try (Stream<Path> files = Files.list(dir)) {
             return files.filter(Files::isRegularFile).map(file -> file.getFileName().toString()).sorted().toList();
         }
+    }
+
+    /** Whether there is a file, or a directory, whose name ends so. */
+    static boolean hasNameEndingWith(Path dir, String end) {
+        String[] names = dir.toFile().list();
+        return names != null && Arrays.stream(names).anyMatch(name -> name.endsWith(end));
     }
 
     void requireExisting(String name) throws ProtocolError {
