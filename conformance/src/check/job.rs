@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use cleanslate_model::property::{Group, PropertySpec};
 use cleanslate_model::scenario::Scenario;
-use cleanslate_model::search::{self, Discovery, Ending, Progress, Report, search_with};
-use stateright::{Checker as _, Model as _};
+use cleanslate_model::search::{self, Discovery, Ending, Progress, Report, minimise, search_with};
+use stateright::{Checker as _, Expectation, Model as _};
 
 use super::counterexample::{self, Counterexample, CounterexampleError};
 use super::memory::resident_bytes;
@@ -189,7 +189,13 @@ fn explore_with_stateright(job: &Job) -> Report {
             model.actions(state, &mut choices);
             choices.iter().position(|c| *c == action).and_then(|i| u16::try_from(i).ok())
         });
-        Some(Discovery { property: p.name, actions: actions.collect::<Option<_>>()?, cycle: Vec::new() })
+        let discovery = Discovery { property: p.name, actions: actions.collect::<Option<_>>()?, cycle: Vec::new() };
+        // What it found last, not first.
+        if p.expectation == Expectation::Always {
+            minimise(model, &discovery, |state| !(p.condition)(model, state))
+        } else {
+            Some(discovery)
+        }
     });
     let discoveries = discoveries.collect();
     let mut growth = vec![0; checker.max_depth().max(1)];

@@ -6,6 +6,7 @@
 //!
 //! `run` is the search, `table` and `store` its memory; what it records of the graph is judged by [`crate::liveness`].
 
+mod minimise;
 mod report;
 mod run;
 mod store;
@@ -13,6 +14,7 @@ mod table;
 
 use stateright::Model;
 
+pub use minimise::minimise;
 pub use report::{Discovery, Ending, Report};
 pub use store::{Intern, Plain, Store, fixed_hasher};
 
