@@ -2,8 +2,10 @@
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use cleanslate_conformance::adapter::{AdapterError, Failure, FailureKind, Operation, Reply, Requests};
 use cleanslate_conformance::sequence::local_requests::LocalRequests;
 use cleanslate_conformance::target::Observed;
 use cleanslate_conformance::transitions::collect::collect;
@@ -41,6 +43,52 @@ fn a_wrong_result_and_a_wrong_picture_are_found_wherever_they_are() {
         let parting = take(&wrong, &mut LocalRequests::default()).unwrap().parting.unwrap();
         assert!(parting.parts.iter().any(|(part, ..)| part.contains("last_stable_offset")), "{parting}");
         assert!(!parting.requests.is_empty());
+    }
+}
+
+/// The log of this project, but that it refuses every request of one kind.
+struct Refusing {
+    log: LocalRequests,
+    what: &'static str,
+    refused: VecDeque<bool>,
+}
+
+impl Requests for Refusing {
+    fn send(&mut self, operation: &Operation, state: bool) -> Result<(), AdapterError> {
+        let refused = operation.name() == self.what;
+        self.refused.push_back(refused);
+        if refused { Ok(()) } else { self.log.send(operation, state) }
+    }
+
+    fn receive(&mut self) -> Result<Option<Reply>, AdapterError> {
+        if self.refused.pop_front() == Some(true) {
+            let failure =
+                Failure { kind: FailureKind::Exception, name: "KafkaStorageException".to_owned(), message: String::new() };
+            return Ok(Some(Reply { outcome: Err(failure), state: None }));
+        }
+        self.log.receive()
+    }
+
+    fn requests(&self) -> u64 {
+        self.log.requests()
+    }
+}
+
+#[test]
+fn an_operation_of_two_requests_is_refused_where_either_is() {
+    let graph = collect("small,commands=0,rolls=1,crashes=1").unwrap().graph;
+    for (what, op) in [
+        ("roll", "a new segment begins"),
+        ("flush", "a new segment begins"),
+        ("crash", "a crash and a start"),
+        ("open", "a crash and a start"),
+    ] {
+        let mut other = Refusing { log: LocalRequests::default(), what, refused: VecDeque::new() };
+        let parting = take(&graph, &mut other).unwrap().parting.unwrap();
+        assert_eq!(parting.op, op);
+        let (part, expected, actual) = &parting.parts[0];
+        let refused = "Error(\"KafkaStorageException\")";
+        assert_eq!((part.as_str(), expected.as_str(), actual.as_str()), ("result", "Done", refused), "{what}");
     }
 }
 

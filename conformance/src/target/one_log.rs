@@ -25,7 +25,7 @@ pub(crate) struct Sent {
     is_read: bool,
 }
 
-/// What came of an operation: the reply to its last request, with the state afterwards, and the reply to the read that followed.
+/// What came of an operation: its result with the state afterwards, and the reply to the read that followed.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) reply: Reply,
@@ -99,24 +99,26 @@ pub(crate) fn send(to: &mut impl Requests, log: &str, log_start: i64, operations
     Ok(Sent { operations: operations.len(), is_read })
 }
 
-/// What came of an operation. Only its last request may have been refused.
+/// What came of an operation. The first of its requests that was refused tells, and else the last; the state is that after the last.
 pub(crate) fn receive(from: &mut impl Requests, sent: Sent) -> Result<Seen, TargetError> {
-    let (mut last, mut early): (Option<Reply>, Option<TargetError>) = (None, None);
+    let (mut last, mut refused): (Option<Reply>, Option<Failure>) = (None, None);
     for _ in 0..sent.operations {
-        if let Some(Reply { outcome: Err(failure), .. }) = &last {
-            early.get_or_insert_with(|| failed(format!("{}, and more was to follow: {}", failure.name, failure.message)));
-        }
         last = from.receive().map_err(failed)?;
+        if let Some(Reply { outcome: Err(failure), .. }) = &last {
+            refused.get_or_insert_with(|| failure.clone());
+        }
     }
     let read = if sent.is_read { from.receive().map_err(failed)? } else { None };
-    if let Some(early) = early {
-        return Err(early);
-    }
-    let Some(reply) = last else { return Err(failed("nothing was asked")) };
-    if let Err(Failure { kind: FailureKind::Protocol | FailureKind::Internal, name, message }) = &reply.outcome {
-        return Err(failed(format!("{name}: {message}")));
-    }
-    Ok(Seen { reply, read })
+    let Some(Reply { outcome, state }) = last else { return Err(failed("nothing was asked")) };
+    let outcome = match refused {
+        Some(Failure { kind: FailureKind::Protocol | FailureKind::Internal, name, message }) => {
+            return Err(failed(format!("{name}: {message}")));
+        }
+        // What followed a refused request may not even have been possible.
+        Some(failure) => Err(failure),
+        None => outcome,
+    };
+    Ok(Seen { reply: Reply { outcome, state }, read })
 }
 
 /// The whole batches of a read from `offset` on; the last one may be cut off.

@@ -254,8 +254,8 @@ impl OverAdapter<'_> {
         Ok(observed)
     }
 
-    /// Asks for operations on one log and for everything that can be seen of it afterwards, in one go. Returns what came of the last
-    /// operation; one before it may not fail.
+    /// Asks for operations on one log and for everything that can be seen of it afterwards, in one go. Returns what came of them:
+    /// of the first that was refused, and else of the last.
     fn ask(&mut self, name: &str, operations: Vec<Operation>) -> Result<Result<Answer, Failure>, TargetError> {
         let (log, log_start) = {
             let replica = self.replica(name)?;
