@@ -108,6 +108,13 @@ impl LeaderEpochCache {
         Ok(true)
     }
 
+    /// Forgets everything; returns whether there was anything (Kafka: `clearAndFlush`, without the flush).
+    pub fn clear(&mut self) -> bool {
+        let had_any = !self.entries.is_empty();
+        self.entries.clear();
+        had_any
+    }
+
     /// Drops the epochs that begin at or behind an offset; returns whether that changed anything.
     pub fn truncate_from_end(&mut self, end_offset: Offset) -> bool {
         let before = self.entries.len();

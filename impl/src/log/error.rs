@@ -217,6 +217,12 @@ pub enum LogError {
         /// The base offset of the segment.
         base_offset: Offset,
     },
+    /// Nothing is left of a batch of magic 0 or 1 at the end of what is cleaned, of which at least a header would have to be kept.
+    #[error("cleaning: nothing is left of the batch of an old format at byte {position}, which must not go")]
+    EmptyLegacyBatch {
+        /// Where the batch begins.
+        position: u64,
+    },
     /// What is left of a batch cannot be built.
     #[error("cleaning: {0}")]
     Clean(#[source] crate::record::EncodeError),
@@ -249,7 +255,7 @@ impl LogError {
     #[must_use]
     pub fn kafka_class(&self) -> &'static str {
         match self {
-            Self::AlreadyExists => "IllegalStateException",
+            Self::AlreadyExists | Self::EmptyLegacyBatch { .. } => "IllegalStateException",
             Self::RollBelowActive { .. } | Self::TxnIndexVersion { .. } => "KafkaException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",

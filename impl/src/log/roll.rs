@@ -28,7 +28,7 @@ impl<S: Storage> PartitionLog<S> {
             let touched = active.touch_indexes(&mut self.storage);
             self.or_offline(touched)?;
         }
-        if rolls { self.roll_or_offline(incoming.first_offset, now).map(|_| ()) } else { Ok(()) }
+        if rolls { self.roll_or_offline(incoming.expected_offset(), now).map(|_| ()) } else { Ok(()) }
     }
 
     fn roll_or_offline(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, RollError> {

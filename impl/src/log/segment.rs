@@ -6,7 +6,7 @@ use super::config::LogConfig;
 use super::files::SegmentFile;
 use super::index::{Added, OffsetIndex, TimeIndex, TimeIndexEntry};
 use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
-use crate::record::{AnyBatch, RecordBatch};
+use crate::record::AnyBatch;
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
@@ -21,28 +21,16 @@ pub(super) struct BatchSlot {
 }
 
 impl BatchSlot {
-    pub(super) fn new(batch: &RecordBatch, position: u64) -> Self {
+    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read
+    /// within the bound on decompressed bytes.
+    pub(super) fn new(batch: &AnyBatch, position: u64, max_decompressed_bytes: usize) -> Self {
         Self {
-            base_offset: batch.base_offset(),
+            base_offset: batch.first_offset(max_decompressed_bytes),
             last_offset: batch.last_offset(),
             max_timestamp: batch.max_timestamp(),
             position,
             size: batch.size_in_bytes(),
         }
-    }
-
-    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read
-    /// within the bound on decompressed bytes.
-    pub(super) fn of_any(batch: &AnyBatch, position: u64, max_decompressed_bytes: usize) -> Self {
-        let last_offset = batch.last_offset();
-        let legacy = match batch {
-            AnyBatch::V2(batch) => return Self::new(batch, position),
-            AnyBatch::Legacy(legacy) => legacy,
-        };
-        let first =
-            legacy.records_within(max_decompressed_bytes).ok().and_then(|records| records.first().map(|record| record.offset));
-        let (max_timestamp, size) = (batch.max_timestamp(), batch.size_in_bytes());
-        Self { base_offset: first.unwrap_or(last_offset), last_offset, max_timestamp, position, size }
     }
 }
 
@@ -196,12 +184,13 @@ impl Segment {
         &mut self,
         storage: &mut impl Storage,
         config: &LogConfig,
-        batches: &[RecordBatch],
+        batches: &[AnyBatch],
         bytes: &Bytes,
     ) -> Result<(), StorageError> {
         let mut position = self.valid_bytes;
+        let bound = config.max_decompressed_bytes;
         let slots = batches.iter().map(|batch| {
-            let slot = BatchSlot::new(batch, position);
+            let slot = BatchSlot::new(batch, position, bound);
             position = position.saturating_add(slot.size as u64);
             slot
         });
@@ -370,7 +359,15 @@ fn create_missing(storage: &mut impl Storage, name: &str) -> Result<(), StorageE
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     pub(super) bytes: usize,
-    pub(super) first_offset: Offset,
+    /// `None` where the first batch does not tell.
+    pub(super) first_offset: Option<Offset>,
     pub(super) last_offset: Offset,
     pub(super) max_timestamp: TimestampMs,
+}
+
+impl Incoming {
+    /// The first offset, or one below it: offsets of one append are not farther apart than an index can tell.
+    pub(super) fn expected_offset(&self) -> Offset {
+        self.first_offset.unwrap_or(self.last_offset.plus(-i64::from(i32::MAX)))
+    }
 }
