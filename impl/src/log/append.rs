@@ -124,6 +124,31 @@ impl<S: Storage> PartitionLog<S> {
         self.append_placed(&batches, &analyzed, call)
     }
 
+    /// As [`Self::append_as_follower`], for a fetcher: a log without records, which starts within the first batch that it is given,
+    /// starts at that batch instead, where the source has deleted records up to the middle of a batch
+    /// (Kafka: `Partition.appendRecordsToFollowerOrFutureReplica`).
+    ///
+    /// # Errors
+    /// As [`Self::append_as_follower`].
+    pub fn append_fetched(
+        &mut self,
+        batches: Bytes,
+        leader_epoch: LeaderEpoch,
+        path: ReplicationPath,
+        now: TimestampMs,
+    ) -> Result<AppendResult, AppendError> {
+        let end = self.log_end_offset;
+        match self.append_as_follower(batches.clone(), leader_epoch, path, now) {
+            Err(AppendError::UnexpectedAppendOffset { first_offset, last_offset, .. })
+                if self.log_start_offset == end && first_offset < end && last_offset >= end =>
+            {
+                self.truncate_fully_and_start_at(first_offset, now)?;
+                self.append_as_follower(batches, leader_epoch, path, now)
+            }
+            result => result,
+        }
+    }
+
     /// Appends batches at the offsets that they have.
     fn append_placed(&mut self, batches: &Bytes, analyzed: &Analyzed, call: Call) -> Result<AppendResult, AppendError> {
         self.check_follows(analyzed)?;

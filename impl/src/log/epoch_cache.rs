@@ -168,8 +168,25 @@ impl LeaderEpochCache {
     /// The largest epoch below this one.
     #[must_use]
     pub fn previous_epoch(&self, epoch: LeaderEpoch) -> Option<LeaderEpoch> {
-        let mut below = self.entries.iter().rev().map(|entry| entry.epoch);
-        below.find(|known| *known < epoch)
+        self.previous_entry(epoch).map(|entry| entry.epoch)
+    }
+
+    /// The entry of the largest epoch below this one.
+    #[must_use]
+    pub fn previous_entry(&self, epoch: LeaderEpoch) -> Option<EpochEntry> {
+        self.entries.iter().rev().find(|entry| entry.epoch < epoch).copied()
+    }
+
+    /// The smallest epoch above this one.
+    #[must_use]
+    pub fn next_epoch(&self, epoch: LeaderEpoch) -> Option<LeaderEpoch> {
+        self.entries.iter().map(|entry| entry.epoch).find(|known| *known > epoch)
+    }
+
+    /// The entry of this epoch.
+    #[must_use]
+    pub fn entry(&self, epoch: LeaderEpoch) -> Option<EpochEntry> {
+        self.entries.iter().find(|entry| entry.epoch == epoch).copied()
     }
 
     /// The checkpoint file: version 0, the count, and an epoch and an offset a line.

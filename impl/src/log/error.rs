@@ -83,6 +83,9 @@ pub enum AppendError {
         /// The first offset of the batch.
         offset: Offset,
     },
+    /// A log that was to start within the batch could not be begun anew.
+    #[error("starting anew: {0}")]
+    StartOver(#[source] Box<LogError>),
     /// The ProducerStateManager refuses a batch.
     #[error(transparent)]
     ProducerState(#[from] ProducerStateError),
@@ -111,6 +114,7 @@ impl AppendError {
             Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
             Self::UnexpectedAppendOffset { .. } => "UnexpectedAppendOffsetException",
             Self::InvalidLeaderEpoch { .. } => "IllegalArgumentException",
+            Self::StartOver(error) => error.kafka_class(),
             Self::ProducerState(error) => error.kafka_class(),
             Self::ReadOnlyTopic { .. } => "ReadOnlyTopicException",
             Self::Storage(_) => "KafkaStorageException",
@@ -121,6 +125,15 @@ impl AppendError {
 impl From<(NegativeEpoch, Offset)> for AppendError {
     fn from((error, offset): (NegativeEpoch, Offset)) -> Self {
         Self::InvalidLeaderEpoch { leader_epoch: error.0, offset }
+    }
+}
+
+impl From<LogError> for AppendError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Storage(error) => Self::Storage(error),
+            other => Self::StartOver(Box::new(other)),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub use config::{FetchIsolation, LogConfig, OpenOptions, Recovery};
 pub use epoch_cache::{EpochCheckpointError, EpochEntry, LeaderEpochCache, NegativeEpoch};
 pub use error::{AppendError, LogError, ReadError};
 pub use files::{LEADER_EPOCH_CHECKPOINT, LOG_FILE, TXN_INDEX_FILE};
-pub use index::{OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES};
+pub use index::{IndexError, OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES, check_offset_index, check_time_index};
 pub use partition_log::PartitionLog;
 pub use read::FetchData;
 pub use result::{AppendResult, RecoveryReport};

@@ -55,10 +55,13 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn check_range(&self, from: Offset) -> Result<(), ReadError> {
-        if from < self.log_start_offset || from > self.log_end_offset {
+        // The log start may lie in front of what is held here.
+        let first_held = self.segments.first().map_or(self.log_start_offset, |first| first.base_offset);
+        let lowest = self.log_start_offset.max(first_held);
+        if from < lowest || from > self.log_end_offset {
             return Err(ReadError::OffsetOutOfRange {
                 offset: from,
-                log_start_offset: self.log_start_offset,
+                log_start_offset: lowest,
                 log_end_offset: self.log_end_offset,
             });
         }

@@ -371,3 +371,6 @@ impl Incoming {
         self.first_offset.unwrap_or(self.last_offset.plus(-i64::from(i32::MAX)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -289,7 +289,7 @@ impl<S: Storage> MirrorPartition<S> {
         leader_epoch: LeaderEpoch,
         now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
-        self.log.append_as_follower(batches, leader_epoch, ReplicationPath::IntraCluster, now)
+        self.log.append_fetched(batches, leader_epoch, ReplicationPath::IntraCluster, now)
     }
 
     /// What this mirror would fetch next from a source log: whole batches from the own log end offset up to the design's
@@ -377,7 +377,7 @@ impl<S: Storage> MirrorPartition<S> {
         self.check_source_epochs(&batches)?;
         let mapped = self.map_ids(batches)?;
         let path = ReplicationPath::Mirror;
-        let result = self.log.append_as_follower(mapped, source_epoch, path, now)?;
+        let result = self.log.append_fetched(mapped, source_epoch, path, now)?;
         if self.metadata.failed_attempts != FailedAttempts::default() {
             // What was retried has succeeded.
             let status = MirrorStatus { failed_attempts: FailedAttempts::default(), ..self.metadata.status() };

@@ -2,10 +2,11 @@
 //! What Kafka's PartitionTest, AbstractFetcherThreadTest and the test of the epoch checkpoint say about the log itself.
 
 use bytes::Bytes;
+use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::{LeaderEpochCache, LogConfig};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
-use crate::upstream::support::{Log, epochs, follow, follow_under, hw, lead, new_log, placed, plain, produced, start_at};
+use crate::upstream::support::{Log, NOW, epochs, follow, follow_under, hw, lead, new_log, placed, plain, produced, start_at};
 
 const OUT_OF_RANGE: &str = "OffsetOutOfRangeException";
 
@@ -43,6 +44,27 @@ fn test_last_fetched_offset_validation() {
     start_at(&mut log, 10);
     assert_eq!(diverging(&log, 5, 6), Err(OUT_OF_RANGE));
     assert_eq!(diverging(&log, 3, 6), Err(OUT_OF_RANGE));
+}
+
+/// The log starts in the middle of a batch that its leader still has.
+#[test]
+fn test_append_records_as_follower_below_log_start_offset() {
+    let mut log = new_log(&LogConfig::default());
+    log.truncate_fully_and_start_at(Offset(5), NOW).unwrap();
+    let fetched = |log: &mut Log, count: usize, offset: i64| {
+        let batch = placed(plain(count), offset, 0).bytes().clone();
+        let result = log.append_fetched(batch, LeaderEpoch(0), ReplicationPath::IntraCluster, NOW);
+        result.map(|result| (result.first_offset.get(), result.last_offset.get())).map_err(|error| error.kafka_class())
+    };
+    let ends = |log: &Log| (log.log_start_offset().get(), log.log_end_offset().get());
+    assert_eq!(fetched(&mut log, 1, 3), Err("UnexpectedAppendOffsetException"));
+    assert_eq!(ends(&log), (5, 5));
+    assert_eq!(fetched(&mut log, 3, 4), Ok((4, 6)));
+    assert_eq!(ends(&log), (4, 7));
+    assert_eq!(fetched(&mut log, 1, 7), Ok((7, 7)));
+    assert_eq!(ends(&log), (4, 8));
+    assert_eq!(fetched(&mut log, 2, 3), Err("UnexpectedAppendOffsetException"));
+    assert_eq!(ends(&log), (4, 8));
 }
 
 #[test]
