@@ -91,7 +91,7 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Indexes of the segments that hold offsets from `from` up to, not including, `to`.
-    fn segments_between(&self, from: Offset, to: Offset) -> std::ops::Range<usize> {
+    pub(super) fn segments_between(&self, from: Offset, to: Offset) -> std::ops::Range<usize> {
         let end = self.segments.partition_point(|segment| segment.base_offset < to);
         let start = self.floor_segment(from).unwrap_or(0);
         if from >= to { 0..0 } else { start.min(end)..end }

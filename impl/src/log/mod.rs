@@ -3,6 +3,8 @@
 mod append;
 mod clean_filter;
 mod clean_txns;
+mod cleanable;
+mod cleaner_manager;
 mod compact;
 mod config;
 mod epoch_cache;
@@ -26,6 +28,8 @@ mod truncate;
 mod txn_index;
 mod validate;
 
+pub use cleanable::{CleanRules, CleanableOffsets, LogToClean};
+pub use cleaner_manager::{CleanerManager, CleaningState, WrongCleaningState};
 pub use compact::CleanOptions;
 pub use config::{FetchIsolation, LogConfig, OpenOptions, Recovery};
 pub use epoch_cache::{EpochCheckpointError, EpochEntry, LeaderEpochCache, NegativeEpoch};

@@ -3,6 +3,7 @@
 mod file_records_test;
 mod leader_epoch_file_cache_test;
 mod legacy;
+mod log_cleaner_manager_test;
 mod log_cleaner_test;
 mod log_loader_test;
 mod log_segment_test;
