@@ -25,7 +25,7 @@ use super::split::is_near;
 use super::txn_index::AbortedTxn;
 use crate::barrier::BarrierRetention;
 use crate::record::AnyBatch;
-use crate::storage::{MemoryStorage, Storage, StorageError};
+use crate::storage::{MemoryStorage, Storage};
 use crate::types::{Offset, TimestampMs};
 
 /// What a cleaning round is given.
@@ -266,7 +266,7 @@ impl<S: Storage> PartitionLog<S> {
         bytes: &Bytes,
         aborted: &[AbortedTxn],
         now: TimestampMs,
-    ) -> Result<(), StorageError> {
+    ) -> Result<(), LogError> {
         let mut files = MemoryStorage::new();
         let mut segment = Segment::new(group.first().copied().unwrap_or_default(), now);
         files.replace(&segment.name(SegmentFile::Log), &Bytes::new())?;
@@ -279,6 +279,6 @@ impl<S: Storage> PartitionLog<S> {
         segment.become_inactive(&mut files)?;
         let end = first.saturating_add(group.len()).min(self.segments.len());
         let old: Vec<Segment> = self.segments.splice(first..end, [segment.clone()]).collect();
-        replace_files(&mut self.storage, &[Built { segment, files }], &old)
+        Ok(replace_files(&mut self.storage, &[Built { segment, files }], &old)?)
     }
 }

@@ -6,6 +6,7 @@ use crate::storage::StorageError;
 use crate::types::{LeaderEpoch, Offset};
 
 use super::epoch_cache::{EpochCheckpointError, NegativeEpoch};
+use super::txn_index::TxnIndexError;
 
 /// Why an append was refused. Nothing was appended, unless [`AppendError::ProducerState`] tells of a transaction that
 /// was completed but not open. Each variant is named after the exception that Kafka throws in its place.
@@ -83,6 +84,14 @@ pub enum AppendError {
         /// The first offset of the batch.
         offset: Offset,
     },
+    /// The marker of an aborted transaction lies at or in front of the one before.
+    #[error("the abort marker at offset {offset} does not follow the one at offset {previous}")]
+    TxnIndexOrder {
+        /// The offset of the marker.
+        offset: Offset,
+        /// The offset of the one before.
+        previous: Offset,
+    },
     /// A log that was to start within the batch could not be begun anew.
     #[error("starting anew: {0}")]
     StartOver(#[source] Box<LogError>),
@@ -113,7 +122,7 @@ impl AppendError {
             Self::RecordBatchTooLarge { .. } => "RecordBatchTooLargeException",
             Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
             Self::UnexpectedAppendOffset { .. } => "UnexpectedAppendOffsetException",
-            Self::InvalidLeaderEpoch { .. } => "IllegalArgumentException",
+            Self::InvalidLeaderEpoch { .. } | Self::TxnIndexOrder { .. } => "IllegalArgumentException",
             Self::StartOver(error) => error.kafka_class(),
             Self::ProducerState(error) => error.kafka_class(),
             Self::ReadOnlyTopic { .. } => "ReadOnlyTopicException",
@@ -202,6 +211,14 @@ pub enum LogError {
         /// Where the active one begins.
         active: Offset,
     },
+    /// The marker of an aborted transaction lies at or in front of the one before.
+    #[error("the abort marker at offset {offset} does not follow the one at offset {previous}")]
+    TxnIndexOrder {
+        /// The offset of the marker.
+        offset: Offset,
+        /// The offset of the one before.
+        previous: Offset,
+    },
     /// The part of the log that is to be cleaned ends before it begins.
     #[error("nothing can be cleaned from offset {first_dirty} up to {bound}")]
     CleanRange {
@@ -277,7 +294,7 @@ impl LogError {
             Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) | Self::BeyondLogEnd { .. } | Self::CleanRange { .. } => {
                 "IllegalArgumentException"
             }
-            Self::NoOverflow { .. } => "IllegalArgumentException",
+            Self::NoOverflow { .. } | Self::TxnIndexOrder { .. } => "IllegalArgumentException",
             Self::SplitTrailingBytes { .. } => "NoSuchElementException",
             Self::CleaningAborted { .. } => "LogCleaningAbortedException",
             Self::Clean(error) => error.kafka_class(),
@@ -359,6 +376,24 @@ impl From<RollError> for LogError {
         match error {
             RollError::BelowActive { offset, active } => Self::RollBelowActive { offset, active },
             RollError::Storage(error) => Self::Storage(error),
+        }
+    }
+}
+
+impl From<TxnIndexError> for AppendError {
+    fn from(error: TxnIndexError) -> Self {
+        match error {
+            TxnIndexError::Order { offset, previous } => Self::TxnIndexOrder { offset, previous },
+            TxnIndexError::Storage(error) => Self::Storage(error),
+        }
+    }
+}
+
+impl From<TxnIndexError> for LogError {
+    fn from(error: TxnIndexError) -> Self {
+        match error {
+            TxnIndexError::Order { offset, previous } => Self::TxnIndexOrder { offset, previous },
+            TxnIndexError::Storage(error) => Self::Storage(error),
         }
     }
 }

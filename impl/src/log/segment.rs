@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use super::config::LogConfig;
 use super::files::SegmentFile;
 use super::index::{Added, OffsetIndex, TimeIndex, TimeIndexEntry};
-use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
+use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES, TxnIndexError};
 use crate::record::AnyBatch;
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
@@ -46,6 +46,8 @@ pub(super) struct Segment {
     pub(super) offset_index: OffsetIndex,
     pub(super) time_index: TimeIndex,
     pub(super) aborted: Vec<AbortedTxn>,
+    /// The last offset that was added to the transaction index since the segment was opened.
+    last_aborted: Option<Offset>,
     /// Kafka makes the file of an index when it first looks at it. A segment without offset index counts as damaged.
     pub(super) has_offset_index: bool,
     pub(super) has_time_index: bool,
@@ -67,6 +69,7 @@ impl Segment {
             offset_index: OffsetIndex::new(base_offset),
             time_index: TimeIndex::new(base_offset),
             aborted: Vec::new(),
+            last_aborted: None,
             has_offset_index: false,
             has_time_index: false,
             largest: None,
@@ -267,8 +270,13 @@ impl Segment {
         self.slots.push(slot);
     }
 
-    pub(super) fn append_aborted(&mut self, storage: &mut impl Storage, aborted: AbortedTxn) -> Result<(), StorageError> {
+    /// Adds an entry to the transaction index. What was in its file when the segment was opened is not compared, as in Kafka.
+    pub(super) fn append_aborted(&mut self, storage: &mut impl Storage, aborted: AbortedTxn) -> Result<(), TxnIndexError> {
+        if let Some(previous) = self.last_aborted.filter(|previous| aborted.last_offset <= *previous) {
+            return Err(TxnIndexError::Order { offset: aborted.last_offset, previous });
+        }
         storage.append(&self.name(SegmentFile::TxnIndex), &aborted.encode())?;
+        self.last_aborted = Some(aborted.last_offset);
         self.aborted.push(aborted);
         Ok(())
     }
@@ -296,6 +304,7 @@ impl Segment {
         let kept = self.aborted.partition_point(|aborted| aborted.last_offset < target);
         if kept < self.aborted.len() {
             self.aborted.truncate(kept);
+            self.last_aborted = self.aborted.last().map(|aborted| aborted.last_offset);
             storage.truncate(&self.name(SegmentFile::TxnIndex), (kept * TXN_INDEX_ENTRY_BYTES) as u64)?;
         }
         if let Some(position) = self.position_of(target) {

@@ -57,3 +57,9 @@ pub(crate) fn follow_bytes(log: &mut Log, bytes: Bytes) -> Result<(i64, i64), &'
     let result = log.append_as_follower(bytes, LeaderEpoch(i32::MAX), ReplicationPath::IntraCluster, NOW);
     result.map(|r| (r.first_offset.get(), r.last_offset.get())).map_err(|e| e.kafka_class())
 }
+
+/// A set of one record that has another magic.
+pub(crate) fn mixed_set(outer: i8, inner: i8) -> Bytes {
+    let record = entry(inner, 0, Compression::None, (Some(b"key"), Some(b"value")));
+    entry(outer, 0, Compression::Gzip, (None, Some(&compress(Compression::Gzip, &record).unwrap()))).into()
+}

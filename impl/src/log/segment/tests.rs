@@ -39,3 +39,42 @@ mod log_segment_test {
         assert_eq!([48, 50, 51, 52, 53].map(found), [Some((50, 0)), Some((50, 0)), Some((51, 39)), None, None]);
     }
 }
+
+mod transaction_index_test {
+    use super::super::Segment;
+    use crate::log::AbortedTxn;
+    use crate::log::txn_index::TxnIndexError;
+    use crate::storage::MemoryStorage;
+    use crate::types::{Offset, ProducerId, TimestampMs};
+
+    fn aborted(id: i64, first: i64, last: i64, last_stable: i64) -> AbortedTxn {
+        AbortedTxn {
+            producer_id: ProducerId(id),
+            first_offset: Offset(first),
+            last_offset: Offset(last),
+            last_stable_offset: Offset(last_stable),
+        }
+    }
+
+    /// What comes of a second marker at this offset. A log appends none: the offsets of its batches ascend.
+    fn second(last: i64) -> Option<(i64, i64)> {
+        let (mut storage, mut segment) = (MemoryStorage::new(), Segment::new(Offset(0), TimestampMs(0)));
+        segment.append_aborted(&mut storage, aborted(1, 5, 15, 13)).unwrap();
+        match segment.append_aborted(&mut storage, aborted(0, 0, last, 11)) {
+            Err(TxnIndexError::Order { offset, previous }) => Some((offset.get(), previous.get())),
+            Err(TxnIndexError::Storage(error)) => panic!("{error}"),
+            Ok(()) => None,
+        }
+    }
+
+    #[test]
+    fn test_last_offset_must_increase() {
+        assert_eq!(second(15), Some((15, 15)));
+        assert_eq!(second(16), None);
+    }
+
+    #[test]
+    fn test_last_offset_cannot_decrease() {
+        assert_eq!(second(10), Some((10, 15)));
+    }
+}
