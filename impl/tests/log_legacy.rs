@@ -152,7 +152,7 @@ fn a_wrong_checksum_is_refused_and_recovery_cuts_there() {
     *bytes.last_mut().unwrap() ^= 1;
     assert_eq!(follow(&mut log, &[good.clone(), bytes.clone().into()]), Err("CorruptRecordException"));
     assert_eq!(log.log_end_offset(), Offset(0), "all or nothing");
-    follow(&mut log, &[good.clone()]).unwrap();
+    follow(&mut log, std::slice::from_ref(&good)).unwrap();
     let mut storage = log.into_storage();
     cleanslate_log::storage::Storage::append(&mut storage, cleanslate_log::log::LOG_FILE, &bytes.into()).unwrap();
     let options = OpenOptions::new(Recovery::Unclean);

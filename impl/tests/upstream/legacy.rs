@@ -63,3 +63,15 @@ pub(crate) fn mixed_set(outer: i8, inner: i8) -> Bytes {
     let record = entry(inner, 0, Compression::None, (Some(b"key"), Some(b"value")));
     entry(outer, 0, Compression::Gzip, (None, Some(&compress(Compression::Gzip, &record).unwrap()))).into()
 }
+
+/// A set as old versions of the cleaner could write it: of magic 1, with records of magic 0 whose offsets count from 0. Values are the
+/// offsets.
+pub(crate) fn wrongly_cleaned(first: i64, keys: &[&str]) -> Bytes {
+    let record = |(key, at): (&&str, i64)| {
+        let value = (first + at).to_string();
+        entry(0, at, Compression::None, (Some(key.as_bytes()), Some(value.as_bytes())))
+    };
+    let inner: Vec<u8> = keys.iter().zip(0..).flat_map(record).collect();
+    let last = first + i64::try_from(keys.len()).unwrap() - 1;
+    entry(1, last, Compression::Gzip, (None, Some(&compress(Compression::Gzip, &inner).unwrap()))).into()
+}
