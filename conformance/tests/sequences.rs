@@ -30,9 +30,10 @@ fn outcomes() -> BTreeMap<String, u32> {
                 Err(failure) => failure.name.clone(),
             };
             if let Operation::AppendLeader { batch: bytes, .. } | Operation::AppendFollower { batches: bytes, .. } = &operation
-                && let Some(attributes) = bytes.0.get(22)
+                && let (Some(magic), Some(attributes)) = (bytes.0.get(16), bytes.0.get(22))
             {
-                *counts.entry(format!("{} {outcome}, codec {}", operation.name(), attributes & 7)).or_insert(0) += 1;
+                let what = if *magic == 2 { format!("codec {}", attributes & 7) } else { format!("magic {magic}") };
+                *counts.entry(format!("{} {outcome}, {what}", operation.name())).or_insert(0) += 1;
             }
             let end = reply.state.as_ref().map(|state| state.log_end_offset);
             if let (Operation::Open { log, .. }, Some(end), Some((file, before))) = (&operation, end, damaged.take()) {
@@ -67,6 +68,8 @@ fn the_random_sequences_reach_what_they_are_meant_to_reach() {
         "append-leader TransactionCoordinatorFencedException",
         "append-leader ok",
         "append-follower ok, codec 1",
+        "append-follower ok, magic 0",
+        "append-follower ok, magic 1",
         "append-follower ok, codec 2",
         "append-follower ok, codec 3",
         "append-follower ok, codec 4",

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::hex::Hex;
 use super::state::State;
 use super::strict::{
-    CODES, Object, count, digest, features, line, lines, objects, offset, operations, optional_count, optional_id,
+    CODES, Object, count, digest, features, line, lines, objects, offset, offset_or_none, operations, optional_count, optional_id,
     optional_objects, optional_offset, present, present_line, present_object, required, size,
 };
 
@@ -184,8 +184,8 @@ answers! {
 pub enum Append {
     /// The log is longer.
     Appended {
-        /// The first offset of what was appended.
-        #[serde(deserialize_with = "offset")]
+        /// The first offset of what was appended; -1 if the first batch is of magic 0 or 1, which does not tell.
+        #[serde(deserialize_with = "offset_or_none")]
         base_offset: i64,
         /// The last offset.
         #[serde(deserialize_with = "offset")]

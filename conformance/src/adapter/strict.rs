@@ -89,6 +89,11 @@ pub(super) fn offset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, 
     within(i64::deserialize(deserializer)?, "an offset", 0, i64::MAX)
 }
 
+/// An offset, or -1 for none.
+pub(super) fn offset_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    within(i64::deserialize(deserializer)?, "an offset or -1", -1, i64::MAX)
+}
+
 /// An offset or null; an error when the field is left out.
 pub(super) fn optional_offset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     Option::deserialize(deserializer)?.map(|found| within(found, "an offset", 0, i64::MAX)).transpose()

@@ -81,6 +81,19 @@ pub enum Copied {
     End(End),
     /// A control batch of another type, without a producer or with one.
     Control(i8, Option<i8>),
+    /// Records of an old format.
+    Old(Old),
+}
+
+/// Records of magic 0 or 1, which know neither producer nor leader epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Old {
+    /// Magic 1, else 0.
+    pub has_time: bool,
+    /// How many records, 1 or more.
+    pub records: u8,
+    /// They are a compressed set; the format is older than zstd.
+    pub codec: Codec,
 }
 
 /// What a stop does to a log's files.
@@ -252,6 +265,11 @@ fn data() -> impl Strategy<Value = Data> {
     )
 }
 
+fn old() -> impl Strategy<Value = Old> {
+    let codec = prop_oneof![6 => Just(Codec::None), 1 => Just(Codec::Gzip), 1 => Just(Codec::Snappy), 1 => Just(Codec::Lz4)];
+    (any::<bool>(), 1..4_u8, codec).prop_map(|(has_time, records, codec)| Old { has_time, records, codec })
+}
+
 fn end() -> impl Strategy<Value = End> {
     (producer(), 0..3_u8, any::<bool>(), 0..3_u8).prop_map(|(producer, epoch, commit, coordinator_epoch)| End {
         producer,
@@ -291,6 +309,7 @@ fn action() -> impl Strategy<Value = Action> {
     let owner = prop_oneof![5 => Just(None), 1 => producer().prop_map(Some)];
     let owner = owner.boxed();
     let copied = prop_oneof![
+        1 => old().prop_map(Copied::Old),
         4 => data().prop_map(Copied::Data),
         3 => end().prop_map(Copied::End),
         1 => (control_type(), owner.clone()).prop_map(|(t, p)| Copied::Control(t, p)),

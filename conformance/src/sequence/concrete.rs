@@ -4,13 +4,14 @@ use bytes::Bytes;
 use cleanslate_log::log::{FetchIsolation, PartitionLog};
 use cleanslate_log::psm::ProducerStateEntry;
 use cleanslate_log::record::{
-    BatchBuilder, BatchReader, Compression, ControlRecord, EncodeError, MAGIC_POSITION, MirrorPidResetRecord, RecordBatch,
+    AnyBatchReader, BatchBuilder, Compression, ControlRecord, EncodeError, MAGIC_POSITION, MirrorPidResetRecord, RecordBatch,
 };
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 use super::action::{Action, Codec, Copied, Damaged, Data, End, Flip, Loss, SequenceChoice, Which};
 use super::local::Local;
+use super::old::{is_set, old_records};
 use crate::adapter::Hex;
 use crate::adapter::message::{Config, Cut, Operation, Origin};
 use crate::adapter::reply::{Answer, Reply};
@@ -33,6 +34,8 @@ pub struct Concrete {
     guards: [u32; 2],
     /// How many batches were made, so that no two have the same payload.
     serial: u64,
+    /// Whether a log may hold a compressed set of an old format. Cleaning would compress it anew, to other bytes on the other side.
+    holds_sets: bool,
 }
 
 /// What a new batch needs to know.
@@ -160,6 +163,7 @@ impl Concrete {
                     *own = guard.guard;
                 }
             }
+            Action::Compact { .. } if self.holds_sets => {}
             other => {
                 if let Action::Compact { log, prepare: true, .. } = other {
                     self.prepare_cleaning(*log);
@@ -277,10 +281,17 @@ impl Concrete {
         slot.base_offset = slot.log.log_end_offset().plus(i64::from(gap));
         slot.leader_epoch = LeaderEpoch(own.saturating_add(i32::from(epoch)).max(0));
         let mut bytes = Vec::new();
-        let mut serial = self.serial;
+        let (mut serial, mut holds_sets) = (self.serial, self.holds_sets);
         for copied in batches {
             serial = serial.saturating_add(1);
             let batch = match copied {
+                Copied::Old(old) => {
+                    let Ok((old_bytes, next_offset)) = old_records(old, slot.base_offset, slot.now, serial) else { continue };
+                    holds_sets |= is_set(old);
+                    slot.base_offset = next_offset;
+                    bytes.extend_from_slice(&old_bytes);
+                    continue;
+                }
                 Copied::Data(data) => records(slot, data, serial),
                 Copied::End(end) => marker(slot, end),
                 Copied::Control(type_id, producer) => control(slot, *type_id, *producer),
@@ -289,7 +300,7 @@ impl Concrete {
             slot.base_offset = batch.next_offset();
             bytes.extend_from_slice(batch.bytes());
         }
-        self.serial = serial;
+        (self.serial, self.holds_sets) = (serial, holds_sets);
         self.ask(Operation::AppendFollower { log: name(which), batches: Hex(bytes), leader_epoch: own });
     }
 
@@ -298,7 +309,7 @@ impl Concrete {
         let (Some(a), Some(b)) = (self.log(Which::A), self.log(Which::B)) else { return };
         let from = b.log_end_offset();
         let Ok(bytes) = a.read(from, FetchIsolation::LogEnd, usize::MAX) else { return };
-        let mut reader = BatchReader::new(bytes.clone());
+        let mut reader = AnyBatchReader::new(bytes.clone());
         let count = reader.by_ref().take(batches).map_while(Result::ok).count();
         let end = reader.position().min(bytes.len());
         if count > 0 {
@@ -416,7 +427,7 @@ fn records(slot: Slot<'_>, data: &Data, serial: u64) -> Result<RecordBatch, Enco
 /// A byte of a segment, at or behind this one, whose damage both sides see alike. The base offset and the magic are covered by no checksum:
 /// Kafka goes on with another offset, even one below that before, splits segments whose offsets overflow, and takes a magic above 2 for 2.
 fn in_a_batch(segment: &Bytes, at: usize) -> usize {
-    let mut reader = BatchReader::new(segment.clone());
+    let mut reader = AnyBatchReader::new(segment.clone());
     let mut start = 0;
     while reader.next().is_some_and(|batch| batch.is_ok()) && reader.position() <= at {
         start = reader.position();
@@ -428,7 +439,7 @@ fn in_a_batch(segment: &Bytes, at: usize) -> usize {
     }
 }
 
-fn compression(codec: Codec) -> Compression {
+pub(super) fn compression(codec: Codec) -> Compression {
     match codec {
         Codec::None => Compression::None,
         Codec::Gzip => Compression::Gzip,

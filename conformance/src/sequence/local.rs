@@ -386,7 +386,7 @@ pub(super) fn guard_number(guard: VerificationGuard, earlier: u64) -> u32 {
 
 fn appended(result: &AppendResult) -> Answer {
     let (base_offset, last_offset) = (result.first_offset.get(), result.last_offset.get());
-    Answer::Append(if result.first_offset == Offset::UNKNOWN {
+    Answer::Append(if result.last_offset == Offset::UNKNOWN {
         Append::Nothing {}
     } else if result.duplicate {
         Append::Duplicate { base_offset, last_offset }

@@ -18,4 +18,5 @@ pub mod known;
 pub mod local;
 pub mod local_requests;
 pub(crate) mod local_state;
+mod old;
 pub mod random;

@@ -12,7 +12,7 @@ use crate::barrier::{BarrierRules, BarrierSnapshots, Place, ReplicationPath};
 use crate::psm::{
     AppendOrigin, BatchFacts, BatchMetadata, Completion, Met, PendingAppend, TransactionVersion, Verification, VerificationGuard,
 };
-use crate::record::{AssignRules, RecordBatch, TimestampType, assign_offsets};
+use crate::record::{AnyBatch, AssignRules, TimestampType, assign_offsets};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
@@ -91,7 +91,7 @@ impl<S: Storage> PartitionLog<S> {
         }
         check_order(&stamped, Offset::UNKNOWN)?;
         let bytes = stamped.bytes().clone();
-        let mut result = self.append_batches(&[stamped], bytes, assigned.max_timestamp, call)?;
+        let mut result = self.append_batches(&[AnyBatch::V2(stamped)], bytes, assigned.max_timestamp, call)?;
         if !result.duplicate && self.config.timestamp_type == TimestampType::LogAppendTime {
             result.log_append_time = now;
         }
@@ -99,7 +99,8 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Appends a copy of batches of another log, at the offsets that they have: all of them or none. Offsets may leave
-    /// gaps. Batches of a leader epoch above `leader_epoch` are dropped silently, with everything behind them. `now` is
+    /// gaps. Batches of magic 0 and 1 stay as they are; as nothing tells who led when they were appended, the log forgets its leader
+    /// epochs with each. Batches of a leader epoch above `leader_epoch` are dropped silently, with everything behind them. `now` is
     /// the clock in milliseconds.
     ///
     /// # Errors
@@ -123,6 +124,31 @@ impl<S: Storage> PartitionLog<S> {
         self.append_placed(&batches, &analyzed, call)
     }
 
+    /// As [`Self::append_as_follower`], for a fetcher: a log without records, which starts within the first batch that it is given,
+    /// starts at that batch instead, where the source has deleted records up to the middle of a batch
+    /// (Kafka: `Partition.appendRecordsToFollowerOrFutureReplica`).
+    ///
+    /// # Errors
+    /// As [`Self::append_as_follower`].
+    pub fn append_fetched(
+        &mut self,
+        batches: Bytes,
+        leader_epoch: LeaderEpoch,
+        path: ReplicationPath,
+        now: TimestampMs,
+    ) -> Result<AppendResult, AppendError> {
+        let end = self.log_end_offset;
+        match self.append_as_follower(batches.clone(), leader_epoch, path, now) {
+            Err(AppendError::UnexpectedAppendOffset { first_offset, last_offset, .. })
+                if self.log_start_offset == end && first_offset < end && last_offset >= end =>
+            {
+                self.truncate_fully_and_start_at(first_offset, now)?;
+                self.append_as_follower(batches, leader_epoch, path, now)
+            }
+            result => result,
+        }
+    }
+
     /// Appends batches at the offsets that they have.
     fn append_placed(&mut self, batches: &Bytes, analyzed: &Analyzed, call: Call) -> Result<AppendResult, AppendError> {
         self.check_follows(analyzed)?;
@@ -131,20 +157,22 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn check_follows(&self, analyzed: &Analyzed) -> Result<(), AppendError> {
-        match (analyzed.batches.first(), analyzed.batches.last()) {
-            (Some(first), Some(last)) if first.base_offset() < self.log_end_offset => Err(AppendError::UnexpectedAppendOffset {
-                first_offset: first.base_offset(),
-                last_offset: last.last_offset(),
-                log_end_offset: self.log_end_offset,
-            }),
-            _ => Ok(()),
+        let (Some(first), Some(last)) = (analyzed.batches.first(), analyzed.batches.last()) else { return Ok(()) };
+        // A compressed set of magic 0 or 1 does not tell where it begins, so it may begin below the log end offset.
+        if first.base_offset().unwrap_or(first.last_offset()) >= self.log_end_offset {
+            return Ok(());
         }
+        Err(AppendError::UnexpectedAppendOffset {
+            first_offset: first.first_offset(self.config.max_decompressed_bytes),
+            last_offset: last.last_offset(),
+            log_end_offset: self.log_end_offset,
+        })
     }
 
     /// The order of effects is Kafka's: leader epochs, a new segment, producer state's word, the bytes, producer state.
     fn append_batches(
         &mut self,
-        batches: &[RecordBatch],
+        batches: &[AnyBatch],
         bytes: Bytes,
         max_timestamp: TimestampMs,
         call: Call,
@@ -154,8 +182,8 @@ impl<S: Storage> PartitionLog<S> {
             let (size, max) = (bytes.len(), self.config.segment_bytes);
             return Err(AppendError::RecordBatchTooLarge { size, max });
         }
-        let first_offset = batches.first().map_or(Offset::UNKNOWN, RecordBatch::base_offset);
-        let last_offset = batches.last().map_or(Offset::UNKNOWN, RecordBatch::last_offset);
+        let first_offset = batches.first().and_then(AnyBatch::base_offset);
+        let last_offset = batches.last().map_or(Offset::UNKNOWN, AnyBatch::last_offset);
         self.maybe_roll(&Incoming { bytes: bytes.len(), first_offset, last_offset, max_timestamp }, call.now)?;
         let pending = match self.meet_all(batches, call)? {
             Ok(pending) => pending,
@@ -170,13 +198,17 @@ impl<S: Storage> PartitionLog<S> {
             let taken = self.psm.take_snapshot(&mut self.storage);
             self.or_offline(taken)?;
         }
-        Ok(AppendResult::appended(first_offset, last_offset, completed))
+        Ok(AppendResult::appended(first_offset.unwrap_or(Offset::UNKNOWN), last_offset, completed))
     }
 
-    fn assign_epochs(&mut self, batches: &[RecordBatch]) -> Result<(), AppendError> {
+    fn assign_epochs(&mut self, batches: &[AnyBatch]) -> Result<(), AppendError> {
         let mut changed = false;
         let mut result = Ok(());
         for batch in batches {
+            let AnyBatch::V2(batch) = batch else {
+                changed |= self.epochs.clear();
+                continue;
+            };
             match self.epochs.assign(batch.leader_epoch(), batch.base_offset()) {
                 Ok(assigned) => changed |= assigned,
                 Err(error) => {
@@ -192,11 +224,12 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// What the batches would change; or, as the inner error, the batch that a client's batch repeats.
-    fn meet_all(&mut self, batches: &[RecordBatch], call: Call) -> Result<Result<PendingAppend, BatchMetadata>, AppendError> {
+    fn meet_all(&mut self, batches: &[AnyBatch], call: Call) -> Result<Result<PendingAppend, BatchMetadata>, AppendError> {
         let rules = BarrierRules { policy: self.config.barrier, mirror_source: self.mirror_source.as_deref() };
         let verification = Verification { required: self.config.transaction_verification, guard: call.guard };
         let mut pending = PendingAppend::verified(call.origin, verification);
-        for batch in batches {
+        // Batches of magic 0 and 1 know no producers.
+        for batch in batches.iter().filter_map(AnyBatch::as_v2) {
             let facts = BatchFacts::from(batch);
             let met = pending.meet(&mut self.psm, &rules, call.place, &facts, call.tv)?;
             if let Met::Duplicate(duplicate) = met {
@@ -206,11 +239,11 @@ impl<S: Storage> PartitionLog<S> {
         Ok(Ok(pending))
     }
 
-    fn write(&mut self, batches: &[RecordBatch], bytes: &Bytes) -> Result<(), AppendError> {
+    fn write(&mut self, batches: &[AnyBatch], bytes: &Bytes) -> Result<(), AppendError> {
         let Some(active) = self.segments.last_mut() else { return Ok(()) };
         let written = active.append(&mut self.storage, &self.config, batches, bytes);
         self.or_offline(written)?;
-        self.log_end_offset = batches.last().map_or(self.log_end_offset, RecordBatch::next_offset);
+        self.log_end_offset = batches.last().map_or(self.log_end_offset, AnyBatch::next_offset);
         Ok(())
     }
 

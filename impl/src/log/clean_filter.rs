@@ -5,8 +5,10 @@ use super::compact::OffsetMap;
 use super::error::LogError;
 use super::txn_index::AbortedTxn;
 use crate::psm::ProducerStateManager;
-use crate::record::{BatchBuilder, Compression, ControlRecordType, Record, RecordBatch, TimestampType};
-use crate::types::{Offset, TimestampMs};
+use crate::record::{
+    AnyBatch, BatchBuilder, Compression, ControlRecordType, LegacyBatch, LegacyRecord, Record, RecordBatch, TimestampType,
+};
+use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// The filter of the segments that become one.
 pub(super) struct CleanFilter<'a> {
@@ -33,7 +35,44 @@ impl CleanFilter<'_> {
     ///
     /// # Errors
     /// When the batch cannot be read or built anew.
-    pub(super) fn filter(&mut self, batch: &RecordBatch, position: u64) -> Result<Kept, LogError> {
+    pub(super) fn filter(&mut self, batch: &AnyBatch, position: u64) -> Result<Kept, LogError> {
+        match batch {
+            AnyBatch::V2(batch) => self.filter_v2(batch, position),
+            AnyBatch::Legacy(batch) => self.filter_legacy(batch, position),
+        }
+    }
+
+    /// What is left of a batch of magic 0 or 1 becomes one of magic 2, which begins and ends where its records do.
+    ///
+    /// Kafka drops a tombstone here if its segment was written long enough before the last that is clean already; segments have no
+    /// times here, so that it is kept until the horizon which it is given now.
+    fn filter_legacy(&self, batch: &LegacyBatch, position: u64) -> Result<Kept, LogError> {
+        let all = batch.records().map_err(|source| LogError::CorruptRecord { position, source })?;
+        let kept = all.into_iter().map(LegacyRecord::into_record);
+        let kept: Vec<Record> = kept.filter(|record| self.is_wanted(record)).collect();
+        let Some(first) = kept.first() else {
+            // There are no headers of this format, so that Kafka cannot keep the batch in front of the end.
+            let is_last = batch.last_offset().plus(1) == self.bound;
+            return if is_last { Err(LogError::EmptyLegacyBatch { position }) } else { Ok(Kept::Nothing) };
+        };
+        let mut builder = BatchBuilder::new(first.offset)
+            .leader_epoch(LeaderEpoch::NONE)
+            .compression(batch.compression().unwrap_or(Compression::None));
+        if batch.timestamp_type() == Some(TimestampType::LogAppendTime) {
+            builder = builder.log_append_time(batch.max_timestamp());
+        }
+        if kept.iter().any(|record| record.value.is_none()) {
+            builder = builder.delete_horizon(self.next_horizon());
+        }
+        let built = builder.records(kept).build().map_err(LogError::Clean)?;
+        Ok(Kept::Batch(Box::new(built)))
+    }
+
+    fn next_horizon(&self) -> TimestampMs {
+        TimestampMs(self.now.get().saturating_add(self.delete_retention_ms))
+    }
+
+    fn filter_v2(&mut self, batch: &RecordBatch, position: u64) -> Result<Kept, LogError> {
         let can_discard = if batch.is_control() {
             self.txns.on_control_batch(batch, position, Some(&mut self.aborted))?
         } else {
@@ -58,16 +97,12 @@ impl CleanFilter<'_> {
         if kept.len() == count && !needs_horizon {
             return Ok(Kept::Batch(Box::new(batch.clone())));
         }
-        let horizon = if needs_horizon {
-            Some(TimestampMs(self.now.get().saturating_add(self.delete_retention_ms)))
-        } else {
-            batch.delete_horizon()
-        };
+        let horizon = if needs_horizon { Some(self.next_horizon()) } else { batch.delete_horizon() };
         rebuild(batch, kept, horizon).map(|batch| Kept::Batch(Box::new(batch)))
     }
 
     /// A batch stays, if only as a header; a header is no barrier.
-    pub(super) fn note_kept(&mut self, batch: &RecordBatch, kept: &RecordBatch) {
+    pub(super) fn note_kept(&mut self, batch: &AnyBatch, kept: &RecordBatch) {
         if self.producers.ids().sees(kept.producer_id()) {
             self.txns.note_kept_producer();
         }
@@ -77,7 +112,8 @@ impl CleanFilter<'_> {
     }
 
     /// The records of a batch go.
-    pub(super) fn note_removed(&mut self, batch: &RecordBatch) {
+    pub(super) fn note_removed(&mut self, batch: &AnyBatch) {
+        let Some(batch) = batch.as_v2() else { return };
         if matches!(batch.control_type(), Ok(Some(ControlRecordType::MirrorPidReset))) {
             self.txns.removed_barrier = Some(batch.base_offset());
         }
@@ -87,9 +123,14 @@ impl CleanFilter<'_> {
         if batch.is_control() || record.offset > self.map.latest {
             return true;
         }
-        let Some(key) = &record.key else { return false };
         let has_time = batch.delete_horizon().is_none_or(|horizon| self.now < horizon);
-        self.map.is_latest(key, record.offset) && (record.value.is_some() || has_time)
+        self.is_wanted(record) && (record.value.is_some() || has_time)
+    }
+
+    /// Whether the record is the last of its key, as far as that was looked at.
+    fn is_wanted(&self, record: &Record) -> bool {
+        let is_latest = |key| self.map.is_latest(key, record.offset);
+        record.offset > self.map.latest || record.key.as_ref().is_some_and(is_latest)
     }
 
     /// The batch that a producer's state needs: the one with its last sequence, else a marker of its epoch.

@@ -24,8 +24,8 @@ use super::segment::Segment;
 use super::split::is_near;
 use super::txn_index::AbortedTxn;
 use crate::barrier::BarrierRetention;
-use crate::record::RecordBatch;
-use crate::storage::{MemoryStorage, Storage, StorageError};
+use crate::record::AnyBatch;
+use crate::storage::{MemoryStorage, Storage};
 use crate::types::{Offset, TimestampMs};
 
 /// What a cleaning round is given.
@@ -91,7 +91,7 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Indexes of the segments that hold offsets from `from` up to, not including, `to`.
-    fn segments_between(&self, from: Offset, to: Offset) -> std::ops::Range<usize> {
+    pub(super) fn segments_between(&self, from: Offset, to: Offset) -> std::ops::Range<usize> {
         let end = self.segments.partition_point(|segment| segment.base_offset < to);
         let start = self.floor_segment(from).unwrap_or(0);
         if from >= to { 0..0 } else { start.min(end)..end }
@@ -132,9 +132,15 @@ impl<S: Storage> PartitionLog<S> {
     ) -> Result<bool, LogError> {
         let from = segment.offset_index.lookup(options.first_dirty);
         self.for_each_batch(segment, from, |batch, position| {
-            if batch.is_control() {
-                txns.on_control_batch(batch, position, None)?;
-            } else if !txns.on_data_batch(batch) {
+            let wanted = match batch {
+                AnyBatch::V2(batch) if batch.is_control() => {
+                    txns.on_control_batch(batch, position, None)?;
+                    false
+                }
+                AnyBatch::V2(batch) => !txns.on_data_batch(batch),
+                AnyBatch::Legacy(_) => true,
+            };
+            if wanted {
                 for record in batch.records().map_err(|source| LogError::CorruptRecord { position, source })? {
                     let Some(key) = record.key.filter(|_| record.offset >= options.first_dirty) else { continue };
                     if map.offsets.len() >= options.max_keys {
@@ -157,13 +163,13 @@ impl<S: Storage> PartitionLog<S> {
         &self,
         segment: &Segment,
         from: u64,
-        mut each: impl FnMut(&RecordBatch, u64) -> Result<bool, LogError>,
+        mut each: impl FnMut(&AnyBatch, u64) -> Result<bool, LogError>,
     ) -> Result<bool, LogError> {
         let name = segment.name(SegmentFile::Log);
         let mut scanner = Scanner::new(&self.storage, &name, from)?;
         loop {
             let position = scanner.position();
-            let Some(batch) = scanner.next_v2().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
+            let Some(batch) = scanner.next_known().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
             if each(&batch, position)? {
                 return Ok(true);
             }
@@ -230,7 +236,7 @@ impl<S: Storage> PartitionLog<S> {
                     Kept::Batch(batch) => {
                         filter.note_kept(original, &batch);
                         kept.extend_from_slice(batch.bytes());
-                        batches.push(*batch);
+                        batches.push(AnyBatch::V2(*batch));
                     }
                 }
                 Ok(false)
@@ -256,11 +262,11 @@ impl<S: Storage> PartitionLog<S> {
         &mut self,
         first: usize,
         group: &[Offset],
-        batches: &[RecordBatch],
+        batches: &[AnyBatch],
         bytes: &Bytes,
         aborted: &[AbortedTxn],
         now: TimestampMs,
-    ) -> Result<(), StorageError> {
+    ) -> Result<(), LogError> {
         let mut files = MemoryStorage::new();
         let mut segment = Segment::new(group.first().copied().unwrap_or_default(), now);
         files.replace(&segment.name(SegmentFile::Log), &Bytes::new())?;
@@ -273,6 +279,6 @@ impl<S: Storage> PartitionLog<S> {
         segment.become_inactive(&mut files)?;
         let end = first.saturating_add(group.len()).min(self.segments.len());
         let old: Vec<Segment> = self.segments.splice(first..end, [segment.clone()]).collect();
-        replace_files(&mut self.storage, &[Built { segment, files }], &old)
+        Ok(replace_files(&mut self.storage, &[Built { segment, files }], &old)?)
     }
 }

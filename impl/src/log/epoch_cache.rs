@@ -108,6 +108,13 @@ impl LeaderEpochCache {
         Ok(true)
     }
 
+    /// Forgets everything; returns whether there was anything (Kafka: `clearAndFlush`, without the flush).
+    pub fn clear(&mut self) -> bool {
+        let had_any = !self.entries.is_empty();
+        self.entries.clear();
+        had_any
+    }
+
     /// Drops the epochs that begin at or behind an offset; returns whether that changed anything.
     pub fn truncate_from_end(&mut self, end_offset: Offset) -> bool {
         let before = self.entries.len();
@@ -161,8 +168,25 @@ impl LeaderEpochCache {
     /// The largest epoch below this one.
     #[must_use]
     pub fn previous_epoch(&self, epoch: LeaderEpoch) -> Option<LeaderEpoch> {
-        let mut below = self.entries.iter().rev().map(|entry| entry.epoch);
-        below.find(|known| *known < epoch)
+        self.previous_entry(epoch).map(|entry| entry.epoch)
+    }
+
+    /// The entry of the largest epoch below this one.
+    #[must_use]
+    pub fn previous_entry(&self, epoch: LeaderEpoch) -> Option<EpochEntry> {
+        self.entries.iter().rev().find(|entry| entry.epoch < epoch).copied()
+    }
+
+    /// The smallest epoch above this one.
+    #[must_use]
+    pub fn next_epoch(&self, epoch: LeaderEpoch) -> Option<LeaderEpoch> {
+        self.entries.iter().map(|entry| entry.epoch).find(|known| *known > epoch)
+    }
+
+    /// The entry of this epoch.
+    #[must_use]
+    pub fn entry(&self, epoch: LeaderEpoch) -> Option<EpochEntry> {
+        self.entries.iter().find(|entry| entry.epoch == epoch).copied()
     }
 
     /// The checkpoint file: version 0, the count, and an epoch and an offset a line.

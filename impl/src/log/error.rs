@@ -6,6 +6,7 @@ use crate::storage::StorageError;
 use crate::types::{LeaderEpoch, Offset};
 
 use super::epoch_cache::{EpochCheckpointError, NegativeEpoch};
+use super::txn_index::TxnIndexError;
 
 /// Why an append was refused. Nothing was appended, unless [`AppendError::ProducerState`] tells of a transaction that
 /// was completed but not open. Each variant is named after the exception that Kafka throws in its place.
@@ -83,6 +84,17 @@ pub enum AppendError {
         /// The first offset of the batch.
         offset: Offset,
     },
+    /// The marker of an aborted transaction lies at or in front of the one before.
+    #[error("the abort marker at offset {offset} does not follow the one at offset {previous}")]
+    TxnIndexOrder {
+        /// The offset of the marker.
+        offset: Offset,
+        /// The offset of the one before.
+        previous: Offset,
+    },
+    /// A log that was to start within the batch could not be begun anew.
+    #[error("starting anew: {0}")]
+    StartOver(#[source] Box<LogError>),
     /// The ProducerStateManager refuses a batch.
     #[error(transparent)]
     ProducerState(#[from] ProducerStateError),
@@ -110,7 +122,8 @@ impl AppendError {
             Self::RecordBatchTooLarge { .. } => "RecordBatchTooLargeException",
             Self::OffsetsOutOfOrder { .. } => "OffsetsOutOfOrderException",
             Self::UnexpectedAppendOffset { .. } => "UnexpectedAppendOffsetException",
-            Self::InvalidLeaderEpoch { .. } => "IllegalArgumentException",
+            Self::InvalidLeaderEpoch { .. } | Self::TxnIndexOrder { .. } => "IllegalArgumentException",
+            Self::StartOver(error) => error.kafka_class(),
             Self::ProducerState(error) => error.kafka_class(),
             Self::ReadOnlyTopic { .. } => "ReadOnlyTopicException",
             Self::Storage(_) => "KafkaStorageException",
@@ -121,6 +134,15 @@ impl AppendError {
 impl From<(NegativeEpoch, Offset)> for AppendError {
     fn from((error, offset): (NegativeEpoch, Offset)) -> Self {
         Self::InvalidLeaderEpoch { leader_epoch: error.0, offset }
+    }
+}
+
+impl From<LogError> for AppendError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Storage(error) => Self::Storage(error),
+            other => Self::StartOver(Box::new(other)),
+        }
     }
 }
 
@@ -189,6 +211,14 @@ pub enum LogError {
         /// Where the active one begins.
         active: Offset,
     },
+    /// The marker of an aborted transaction lies at or in front of the one before.
+    #[error("the abort marker at offset {offset} does not follow the one at offset {previous}")]
+    TxnIndexOrder {
+        /// The offset of the marker.
+        offset: Offset,
+        /// The offset of the one before.
+        previous: Offset,
+    },
     /// The part of the log that is to be cleaned ends before it begins.
     #[error("nothing can be cleaned from offset {first_dirty} up to {bound}")]
     CleanRange {
@@ -216,6 +246,12 @@ pub enum LogError {
     CleaningAborted {
         /// The base offset of the segment.
         base_offset: Offset,
+    },
+    /// Nothing is left of a batch of magic 0 or 1 at the end of what is cleaned, of which at least a header would have to be kept.
+    #[error("cleaning: nothing is left of the batch of an old format at byte {position}, which must not go")]
+    EmptyLegacyBatch {
+        /// Where the batch begins.
+        position: u64,
     },
     /// What is left of a batch cannot be built.
     #[error("cleaning: {0}")]
@@ -249,7 +285,7 @@ impl LogError {
     #[must_use]
     pub fn kafka_class(&self) -> &'static str {
         match self {
-            Self::AlreadyExists => "IllegalStateException",
+            Self::AlreadyExists | Self::EmptyLegacyBatch { .. } => "IllegalStateException",
             Self::RollBelowActive { .. } | Self::TxnIndexVersion { .. } => "KafkaException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
@@ -258,7 +294,7 @@ impl LogError {
             Self::InvalidLeaderEpoch(_) | Self::NegativeOffset(_) | Self::BeyondLogEnd { .. } | Self::CleanRange { .. } => {
                 "IllegalArgumentException"
             }
-            Self::NoOverflow { .. } => "IllegalArgumentException",
+            Self::NoOverflow { .. } | Self::TxnIndexOrder { .. } => "IllegalArgumentException",
             Self::SplitTrailingBytes { .. } => "NoSuchElementException",
             Self::CleaningAborted { .. } => "LogCleaningAbortedException",
             Self::Clean(error) => error.kafka_class(),
@@ -340,6 +376,24 @@ impl From<RollError> for LogError {
         match error {
             RollError::BelowActive { offset, active } => Self::RollBelowActive { offset, active },
             RollError::Storage(error) => Self::Storage(error),
+        }
+    }
+}
+
+impl From<TxnIndexError> for AppendError {
+    fn from(error: TxnIndexError) -> Self {
+        match error {
+            TxnIndexError::Order { offset, previous } => Self::TxnIndexOrder { offset, previous },
+            TxnIndexError::Storage(error) => Self::Storage(error),
+        }
+    }
+}
+
+impl From<TxnIndexError> for LogError {
+    fn from(error: TxnIndexError) -> Self {
+        match error {
+            TxnIndexError::Order { offset, previous } => Self::TxnIndexOrder { offset, previous },
+            TxnIndexError::Storage(error) => Self::Storage(error),
         }
     }
 }

@@ -186,6 +186,74 @@ impl TimeIndex {
     }
 }
 
+/// Why the file of an index is damaged (Kafka: `CorruptIndexException`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IndexError {
+    /// The file does not end with a whole entry.
+    #[error("index of {len} bytes, expected a multiple of {entry_bytes}")]
+    NotWhole {
+        /// The length of the file.
+        len: usize,
+        /// The length of an entry.
+        entry_bytes: usize,
+    },
+    /// The last offset lies in front of the segment.
+    #[error("the last offset is {offset}, expected at least the base offset {base_offset}")]
+    BelowBase {
+        /// The last offset.
+        offset: Offset,
+        /// The base offset of the segment.
+        base_offset: Offset,
+    },
+    /// The last timestamp lies in front of the first.
+    #[error("the last timestamp is {last}, expected at least the first, {first}")]
+    TimeGoesBack {
+        /// The first timestamp, in milliseconds.
+        first: TimestampMs,
+        /// The last, in milliseconds.
+        last: TimestampMs,
+    },
+}
+
+impl IndexError {
+    /// The simple name of the exception class that Kafka throws in this case.
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        "CorruptIndexException"
+    }
+}
+
+/// What can be told of the file of an offset index without its segment (Kafka: `OffsetIndex.sanityCheck`). A log does not ask: it
+/// builds the indexes of what may not be durable anew.
+///
+/// # Errors
+/// When the file is damaged.
+pub fn check_offset_index(base_offset: Offset, file: &Bytes) -> Result<(), IndexError> {
+    let index = OffsetIndex::decode(base_offset, file.clone());
+    check_file(base_offset, index.entries.last().map(|last| last.offset), file.len(), OFFSET_INDEX_ENTRY_BYTES)
+}
+
+/// As [`check_offset_index`], for a time index (Kafka: `TimeIndex.sanityCheck`).
+///
+/// # Errors
+/// When the file is damaged.
+pub fn check_time_index(base_offset: Offset, file: &Bytes) -> Result<(), IndexError> {
+    let index = TimeIndex::decode(base_offset, file.clone());
+    if let (Some(first), Some(last)) = (index.entries.first(), index.entries.last())
+        && last.timestamp < first.timestamp
+    {
+        return Err(IndexError::TimeGoesBack { first: first.timestamp, last: last.timestamp });
+    }
+    check_file(base_offset, index.entries.last().map(|last| last.offset), file.len(), TIME_INDEX_ENTRY_BYTES)
+}
+
+fn check_file(base_offset: Offset, last: Option<Offset>, len: usize, entry_bytes: usize) -> Result<(), IndexError> {
+    if let Some(offset) = last.filter(|last| *last < base_offset) {
+        return Err(IndexError::BelowBase { offset, base_offset });
+    }
+    if len.is_multiple_of(entry_bytes) { Ok(()) } else { Err(IndexError::NotWhole { len, entry_bytes }) }
+}
+
 /// A segment rolls before an offset is too far from its base.
 fn relative(base_offset: Offset, offset: Offset) -> i32 {
     i32::try_from(offset.get().saturating_sub(base_offset.get())).unwrap_or(i32::MAX)

@@ -213,8 +213,8 @@ fn scan(storage: &impl Storage, segment: &mut Segment, max_decompressed_bytes: u
     loop {
         let position = scanner.position();
         let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { return Ok(()) };
-        let slot = BatchSlot::of_any(&batch, position, max_decompressed_bytes);
-        check_ascends(&slot, expected)?;
+        let slot = BatchSlot::new(&batch, position, max_decompressed_bytes);
+        check_ascends(&batch, &slot, expected)?;
         segment.take_in(slot);
         expected = batch.next_offset();
     }

@@ -3,6 +3,8 @@
 mod append;
 mod clean_filter;
 mod clean_txns;
+mod cleanable;
+mod cleaner_manager;
 mod compact;
 mod config;
 mod epoch_cache;
@@ -26,12 +28,14 @@ mod truncate;
 mod txn_index;
 mod validate;
 
+pub use cleanable::{CleanRules, CleanableOffsets, LogToClean};
+pub use cleaner_manager::{CleanerManager, CleaningState, WrongCleaningState};
 pub use compact::CleanOptions;
 pub use config::{FetchIsolation, LogConfig, OpenOptions, Recovery};
 pub use epoch_cache::{EpochCheckpointError, EpochEntry, LeaderEpochCache, NegativeEpoch};
 pub use error::{AppendError, LogError, ReadError};
 pub use files::{LEADER_EPOCH_CHECKPOINT, LOG_FILE, TXN_INDEX_FILE};
-pub use index::{OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES};
+pub use index::{IndexError, OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES, check_offset_index, check_time_index};
 pub use partition_log::PartitionLog;
 pub use read::FetchData;
 pub use result::{AppendResult, RecoveryReport};

@@ -7,7 +7,7 @@ use super::error::ReadError;
 use super::files::SegmentFile;
 use super::partition_log::PartitionLog;
 use super::txn_index::AbortedTxn;
-use crate::record::{BatchReader, RecordBatch};
+use crate::record::{AnyBatch, AnyBatchReader, DecodeError, MAGIC_POSITION, RecordBatch};
 use crate::storage::Storage;
 use crate::types::Offset;
 
@@ -55,10 +55,13 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     fn check_range(&self, from: Offset) -> Result<(), ReadError> {
-        if from < self.log_start_offset || from > self.log_end_offset {
+        // The log start may lie in front of what is held here.
+        let first_held = self.segments.first().map_or(self.log_start_offset, |first| first.base_offset);
+        let lowest = self.log_start_offset.max(first_held);
+        if from < lowest || from > self.log_end_offset {
             return Err(ReadError::OffsetOutOfRange {
                 offset: from,
-                log_start_offset: self.log_start_offset,
+                log_start_offset: lowest,
                 log_end_offset: self.log_end_offset,
             });
         }
@@ -143,7 +146,7 @@ impl<S: Storage> PartitionLog<S> {
         loop {
             let left = max_bytes.saturating_sub(size);
             let data = self.peek(next, isolation, left, size == 0)?.records;
-            let mut reader = BatchReader::new(data.clone());
+            let mut reader = AnyBatchReader::new(data.clone());
             let last = reader.by_ref().map_while(Result::ok).last();
             let Some(last) = last else { break };
             let whole = data.slice(..reader.position().min(data.len()));
@@ -157,16 +160,35 @@ impl<S: Storage> PartitionLog<S> {
         Ok(if let [one] = out.as_slice() { one.clone() } else { Bytes::from(out.concat()) })
     }
 
+    /// All batches of a log without batches of magic 0 and 1, also those below the log start offset.
+    ///
+    /// # Errors
+    /// When the log is offline, the storage fails, a batch can no longer be read or is of magic 0 or 1.
+    pub fn batches(&self) -> Result<Vec<RecordBatch>, ReadError> {
+        let mut position: u64 = 0;
+        let mut batches = Vec::new();
+        for batch in self.all_batches()? {
+            let (magic, size) = (batch.magic(), batch.size_in_bytes() as u64);
+            let AnyBatch::V2(batch) = batch else {
+                let source = DecodeError::UnsupportedMagic { position: MAGIC_POSITION, magic };
+                return Err(ReadError::CorruptRecord { position, source });
+            };
+            position = position.saturating_add(size);
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
     /// All batches of the log, also those below the log start offset.
     ///
     /// # Errors
     /// When the log is offline, the storage fails, or a batch can no longer be read.
-    pub fn batches(&self) -> Result<Vec<RecordBatch>, ReadError> {
+    pub fn all_batches(&self) -> Result<Vec<AnyBatch>, ReadError> {
         self.check_online()?;
         let mut batches = Vec::new();
         for segment in &self.segments {
             let len = usize::try_from(segment.valid_bytes).unwrap_or(usize::MAX);
-            let mut reader = BatchReader::new(self.storage.read(&segment.name(SegmentFile::Log), 0, len)?);
+            let mut reader = AnyBatchReader::new(self.storage.read(&segment.name(SegmentFile::Log), 0, len)?);
             loop {
                 let position = reader.position() as u64;
                 match reader.next() {

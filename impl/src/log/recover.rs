@@ -155,8 +155,8 @@ impl<'a> Recovering<'a> {
             }
             // The first batch may begin below the segment's base, where a refused append over a gap had begun the segment.
             let expected = self.segment.slots.last().map_or(Offset(0), |slot| slot.last_offset.plus(1));
-            let slot = BatchSlot::of_any(&batch, position, self.max_decompressed_bytes);
-            if let Err(error) = check_ascends(&slot, expected) {
+            let slot = BatchSlot::new(&batch, position, self.max_decompressed_bytes);
+            if let Err(error) = check_ascends(&batch, &slot, expected) {
                 return Ok(End::Corrupt(error.to_string()));
             }
             self.index(slot, interval);
@@ -208,9 +208,10 @@ fn reset(segment: &mut Segment, storage: &mut impl Storage) -> Result<(), LogErr
     Ok(segment.touch_indexes(storage)?)
 }
 
-/// Offsets ascend from batch to batch.
-pub(super) fn check_ascends(slot: &BatchSlot, expected: Offset) -> Result<(), LogError> {
-    let BatchSlot { base_offset, last_offset, position, .. } = *slot;
+/// Offsets ascend from batch to batch. Where a set of magic 0 or 1 begins is nobody's concern: a copy may begin below the log end.
+pub(super) fn check_ascends(batch: &AnyBatch, slot: &BatchSlot, expected: Offset) -> Result<(), LogError> {
+    let BatchSlot { last_offset, position, .. } = *slot;
+    let base_offset = batch.base_offset().unwrap_or(last_offset);
     if base_offset >= expected && last_offset >= base_offset && last_offset < Offset(i64::MAX) {
         return Ok(());
     }

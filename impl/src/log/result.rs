@@ -6,8 +6,8 @@ use crate::types::{Offset, TimestampMs};
 /// What came of an append (Kafka: `LogAppendInfo`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendResult {
-    /// Offset of the first record; [`Offset::UNKNOWN`] when nothing was appended. For a duplicate, that of the earlier
-    /// batch.
+    /// Offset of the first record; [`Offset::UNKNOWN`] when nothing was appended, and of a copy whose first batch is of magic 0 or 1,
+    /// which does not tell. For a duplicate, that of the earlier batch.
     pub first_offset: Offset,
     /// Offset of the last record; [`Offset::UNKNOWN`] when nothing was appended. For a duplicate, that of the earlier
     /// batch.

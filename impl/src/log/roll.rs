@@ -28,7 +28,7 @@ impl<S: Storage> PartitionLog<S> {
             let touched = active.touch_indexes(&mut self.storage);
             self.or_offline(touched)?;
         }
-        if rolls { self.roll_or_offline(incoming.first_offset, now).map(|_| ()) } else { Ok(()) }
+        if rolls { self.roll_or_offline(incoming.expected_offset(), now).map(|_| ()) } else { Ok(()) }
     }
 
     fn roll_or_offline(&mut self, expected: Offset, now: TimestampMs) -> Result<Offset, RollError> {
@@ -118,13 +118,22 @@ impl<S: Storage> PartitionLog<S> {
     /// # Errors
     /// When the offset is negative, the log is offline or the storage fails.
     pub fn truncate_fully_and_start_at(&mut self, offset: Offset, now: TimestampMs) -> Result<(), LogError> {
+        self.truncate_fully_below_start(offset, offset, now)
+    }
+
+    /// As [`Self::truncate_fully_and_start_at`], for a log whose first records are elsewhere: it starts at `log_start`, but what it
+    /// holds begins at `offset`, and it refuses to read below that. `log_start` is at most `offset`, or counts as that.
+    ///
+    /// # Errors
+    /// As [`Self::truncate_fully_and_start_at`].
+    pub fn truncate_fully_below_start(&mut self, offset: Offset, log_start: Offset, now: TimestampMs) -> Result<(), LogError> {
         self.check_online()?;
-        if offset < Offset(0) {
-            return Err(LogError::NegativeOffset(offset));
+        if offset < Offset(0) || log_start < Offset(0) {
+            return Err(LogError::NegativeOffset(offset.min(log_start)));
         }
         let emptied = self.start_over(offset, now);
         self.or_offline(emptied)?;
-        self.log_start_offset = offset;
+        self.log_start_offset = log_start.min(offset);
         self.rebuild_producer_state(offset, now, false)?;
         self.update_high_watermark(offset);
         Ok(())

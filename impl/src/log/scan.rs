@@ -82,20 +82,14 @@ impl<'a, S: Storage> Scanner<'a, S> {
         Ok(Some(batch))
     }
 
-    /// The next batch of magic 2: an older one is an error, and so is one of a magic that there is none of, as where Kafka
-    /// reads from memory.
-    pub(super) fn next_v2(&mut self) -> Result<Option<RecordBatch>, ScanError> {
-        match self.next()? {
-            None => Ok(None),
-            Some(AnyBatch::V2(batch)) if batch.header().magic == MAGIC_V2 => Ok(Some(batch)),
-            Some(AnyBatch::V2(batch)) => {
-                let magic = batch.header().magic;
+    /// The next batch; one of a magic that there is none of is an error, as where Kafka reads from memory.
+    pub(super) fn next_known(&mut self) -> Result<Option<AnyBatch>, ScanError> {
+        let batch = self.next()?;
+        match batch.as_ref().and_then(AnyBatch::as_v2).map(|batch| batch.header().magic) {
+            Some(magic) if magic != MAGIC_V2 => {
                 Err(ScanError::Corrupt(DecodeError::UnknownMagic { position: MAGIC_POSITION, magic }))
             }
-            Some(AnyBatch::Legacy(batch)) => {
-                let magic = batch.magic();
-                Err(ScanError::Unsupported(DecodeError::UnsupportedMagic { position: MAGIC_POSITION, magic }))
-            }
+            _ => Ok(batch),
         }
     }
 

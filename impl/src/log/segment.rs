@@ -5,8 +5,8 @@ use bytes::{Bytes, BytesMut};
 use super::config::LogConfig;
 use super::files::SegmentFile;
 use super::index::{Added, OffsetIndex, TimeIndex, TimeIndexEntry};
-use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
-use crate::record::{AnyBatch, RecordBatch};
+use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES, TxnIndexError};
+use crate::record::AnyBatch;
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
@@ -21,28 +21,16 @@ pub(super) struct BatchSlot {
 }
 
 impl BatchSlot {
-    pub(super) fn new(batch: &RecordBatch, position: u64) -> Self {
+    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read
+    /// within the bound on decompressed bytes.
+    pub(super) fn new(batch: &AnyBatch, position: u64, max_decompressed_bytes: usize) -> Self {
         Self {
-            base_offset: batch.base_offset(),
+            base_offset: batch.first_offset(max_decompressed_bytes),
             last_offset: batch.last_offset(),
             max_timestamp: batch.max_timestamp(),
             position,
             size: batch.size_in_bytes(),
         }
-    }
-
-    /// Of a batch of any magic. An old one does not tell its first offset; that of the first record does, where it can be read
-    /// within the bound on decompressed bytes.
-    pub(super) fn of_any(batch: &AnyBatch, position: u64, max_decompressed_bytes: usize) -> Self {
-        let last_offset = batch.last_offset();
-        let legacy = match batch {
-            AnyBatch::V2(batch) => return Self::new(batch, position),
-            AnyBatch::Legacy(legacy) => legacy,
-        };
-        let first =
-            legacy.records_within(max_decompressed_bytes).ok().and_then(|records| records.first().map(|record| record.offset));
-        let (max_timestamp, size) = (batch.max_timestamp(), batch.size_in_bytes());
-        Self { base_offset: first.unwrap_or(last_offset), last_offset, max_timestamp, position, size }
     }
 }
 
@@ -58,6 +46,8 @@ pub(super) struct Segment {
     pub(super) offset_index: OffsetIndex,
     pub(super) time_index: TimeIndex,
     pub(super) aborted: Vec<AbortedTxn>,
+    /// The last offset that was added to the transaction index since the segment was opened.
+    last_aborted: Option<Offset>,
     /// Kafka makes the file of an index when it first looks at it. A segment without offset index counts as damaged.
     pub(super) has_offset_index: bool,
     pub(super) has_time_index: bool,
@@ -79,6 +69,7 @@ impl Segment {
             offset_index: OffsetIndex::new(base_offset),
             time_index: TimeIndex::new(base_offset),
             aborted: Vec::new(),
+            last_aborted: None,
             has_offset_index: false,
             has_time_index: false,
             largest: None,
@@ -196,12 +187,13 @@ impl Segment {
         &mut self,
         storage: &mut impl Storage,
         config: &LogConfig,
-        batches: &[RecordBatch],
+        batches: &[AnyBatch],
         bytes: &Bytes,
     ) -> Result<(), StorageError> {
         let mut position = self.valid_bytes;
+        let bound = config.max_decompressed_bytes;
         let slots = batches.iter().map(|batch| {
-            let slot = BatchSlot::new(batch, position);
+            let slot = BatchSlot::new(batch, position, bound);
             position = position.saturating_add(slot.size as u64);
             slot
         });
@@ -278,8 +270,13 @@ impl Segment {
         self.slots.push(slot);
     }
 
-    pub(super) fn append_aborted(&mut self, storage: &mut impl Storage, aborted: AbortedTxn) -> Result<(), StorageError> {
+    /// Adds an entry to the transaction index. What was in its file when the segment was opened is not compared, as in Kafka.
+    pub(super) fn append_aborted(&mut self, storage: &mut impl Storage, aborted: AbortedTxn) -> Result<(), TxnIndexError> {
+        if let Some(previous) = self.last_aborted.filter(|previous| aborted.last_offset <= *previous) {
+            return Err(TxnIndexError::Order { offset: aborted.last_offset, previous });
+        }
         storage.append(&self.name(SegmentFile::TxnIndex), &aborted.encode())?;
+        self.last_aborted = Some(aborted.last_offset);
         self.aborted.push(aborted);
         Ok(())
     }
@@ -307,6 +304,7 @@ impl Segment {
         let kept = self.aborted.partition_point(|aborted| aborted.last_offset < target);
         if kept < self.aborted.len() {
             self.aborted.truncate(kept);
+            self.last_aborted = self.aborted.last().map(|aborted| aborted.last_offset);
             storage.truncate(&self.name(SegmentFile::TxnIndex), (kept * TXN_INDEX_ENTRY_BYTES) as u64)?;
         }
         if let Some(position) = self.position_of(target) {
@@ -370,7 +368,18 @@ fn create_missing(storage: &mut impl Storage, name: &str) -> Result<(), StorageE
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     pub(super) bytes: usize,
-    pub(super) first_offset: Offset,
+    /// `None` where the first batch does not tell.
+    pub(super) first_offset: Option<Offset>,
     pub(super) last_offset: Offset,
     pub(super) max_timestamp: TimestampMs,
 }
+
+impl Incoming {
+    /// The first offset, or one below it: offsets of one append are not farther apart than an index can tell.
+    pub(super) fn expected_offset(&self) -> Offset {
+        self.first_offset.unwrap_or(self.last_offset.plus(-i64::from(i32::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

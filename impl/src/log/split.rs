@@ -81,7 +81,7 @@ fn all_slots(storage: &impl Storage, segment: &Segment, bound: usize) -> Result<
     loop {
         let position = scanner.position();
         let Some(batch) = scanner.next().map_err(|error| scan_failed(error, position))? else { break };
-        slots.push(BatchSlot::of_any(&batch, position, bound));
+        slots.push(BatchSlot::new(&batch, position, bound));
     }
     let base_offset = segment.base_offset;
     let last = slots.last().map(|slot| slot.last_offset).filter(|last| *last >= base_offset);

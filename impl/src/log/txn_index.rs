@@ -7,6 +7,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::psm::Completion;
+use crate::storage::StorageError;
 use crate::types::{Offset, ProducerId};
 
 /// The size of an entry, in bytes.
@@ -23,6 +24,26 @@ pub struct AbortedTxn {
     pub last_offset: Offset,
     /// The last stable offset when the marker was appended. Depends on how batches were grouped into appends.
     pub last_stable_offset: Offset,
+}
+
+/// Why an aborted transaction cannot be noted.
+#[derive(Debug)]
+pub(super) enum TxnIndexError {
+    /// Its marker lies at or in front of the one that was noted last.
+    Order {
+        /// The offset of the marker.
+        offset: Offset,
+        /// The offset of the one before.
+        previous: Offset,
+    },
+    /// The storage failed.
+    Storage(StorageError),
+}
+
+impl From<StorageError> for TxnIndexError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
 }
 
 impl AbortedTxn {

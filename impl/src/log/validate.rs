@@ -5,13 +5,13 @@ use bytes::Bytes;
 use super::config::LogConfig;
 use super::error::AppendError;
 use crate::psm::AppendOrigin;
-use crate::record::{BatchReader, RecordBatch};
+use crate::record::{AnyBatch, AnyBatchReader, RecordBatch};
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// The batches of an append that are to be appended.
 #[derive(Debug)]
 pub(super) struct Analyzed {
-    pub(super) batches: Vec<RecordBatch>,
+    pub(super) batches: Vec<AnyBatch>,
     /// Size of these batches: the leading bytes of what was handed in.
     pub(super) valid_bytes: usize,
 }
@@ -19,7 +19,7 @@ pub(super) struct Analyzed {
 impl Analyzed {
     /// The largest timestamp of the batches, in milliseconds.
     pub(super) fn max_timestamp(&self) -> TimestampMs {
-        self.batches.iter().map(RecordBatch::max_timestamp).fold(TimestampMs::NONE, TimestampMs::max)
+        self.batches.iter().map(AnyBatch::max_timestamp).fold(TimestampMs::NONE, TimestampMs::max)
     }
 }
 
@@ -34,13 +34,14 @@ pub(super) fn analyze(
 ) -> Result<Analyzed, AppendError> {
     let mut analyzed = Analyzed { batches: Vec::new(), valid_bytes: 0 };
     let mut previous = Offset::UNKNOWN;
-    for batch in BatchReader::new(bytes.clone()) {
+    for batch in AnyBatchReader::new(bytes.clone()) {
         let batch = batch.map_err(AppendError::CorruptRecord)?;
         if origin == AppendOrigin::RaftLeader && batch.leader_epoch() != leader_epoch {
             let why = "the leader epoch of a batch from the raft leader is not that of the append";
             return Err(AppendError::InvalidRecord(why));
         }
-        if origin == AppendOrigin::Client && batch.base_offset() != Offset(0) {
+        // Records of magic 0 and 1 are given offsets whatever they have.
+        if origin == AppendOrigin::Client && batch.base_offset().is_some_and(|base_offset| base_offset != Offset(0)) {
             let why = "the base offset of a batch that a client sends is not 0";
             return Err(AppendError::InvalidRecord(why));
         }
@@ -54,7 +55,10 @@ pub(super) fn analyze(
         }
         batch.ensure_valid().map_err(AppendError::CorruptRecord)?;
         if is_copy || origin == AppendOrigin::RaftLeader {
-            check_order(&batch, previous)?;
+            match &batch {
+                AnyBatch::V2(batch) => check_order(batch, previous)?,
+                AnyBatch::Legacy(_) => check_ascends(batch.last_offset(), batch.last_offset(), previous)?,
+            }
         }
         previous = batch.last_offset();
         analyzed.valid_bytes = analyzed.valid_bytes.saturating_add(size);
@@ -66,7 +70,10 @@ pub(super) fn analyze(
 /// Last offsets ascend from batch to batch. That a batch does not end before it begins, nor at the last offset there
 /// is, is checked too, where Kafka trusts the leader.
 pub(super) fn check_order(batch: &RecordBatch, previous: Offset) -> Result<(), AppendError> {
-    let (base_offset, last_offset) = (batch.base_offset(), batch.last_offset());
+    check_ascends(batch.base_offset(), batch.last_offset(), previous)
+}
+
+fn check_ascends(base_offset: Offset, last_offset: Offset, previous: Offset) -> Result<(), AppendError> {
     let ascends = base_offset > previous && last_offset >= base_offset && last_offset < Offset(i64::MAX);
     if ascends {
         return Ok(());

@@ -11,7 +11,7 @@ use super::state::{MirrorState, StateForm};
 use crate::barrier::ReplicationPath;
 use crate::log::{AppendError, AppendResult, LogConfig, LogError, PartitionLog, ReadError, Recovery, RecoveryReport};
 use crate::psm::{AppendOrigin, TransactionVersion};
-use crate::record::{BatchReader, ControlRecordType};
+use crate::record::{AnyBatch, AnyBatchReader, ControlRecordType};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, TimestampMs};
 
@@ -289,7 +289,7 @@ impl<S: Storage> MirrorPartition<S> {
         leader_epoch: LeaderEpoch,
         now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
-        self.log.append_as_follower(batches, leader_epoch, ReplicationPath::IntraCluster, now)
+        self.log.append_fetched(batches, leader_epoch, ReplicationPath::IntraCluster, now)
     }
 
     /// What this mirror would fetch next from a source log: whole batches from the own log end offset up to the design's
@@ -377,7 +377,7 @@ impl<S: Storage> MirrorPartition<S> {
         self.check_source_epochs(&batches)?;
         let mapped = self.map_ids(batches)?;
         let path = ReplicationPath::Mirror;
-        let result = self.log.append_as_follower(mapped, source_epoch, path, now)?;
+        let result = self.log.append_fetched(mapped, source_epoch, path, now)?;
         if self.metadata.failed_attempts != FailedAttempts::default() {
             // What was retried has succeeded.
             let status = MirrorStatus { failed_attempts: FailedAttempts::default(), ..self.metadata.status() };
@@ -389,7 +389,7 @@ impl<S: Storage> MirrorPartition<S> {
 
     fn check_source_epochs(&self, batches: &Bytes) -> Result<(), MirrorError> {
         let Some(own) = self.leader_epoch.filter(|_| self.design.states == StateForm::Nine) else { return Ok(()) };
-        let highest = BatchReader::new(batches.clone()).flatten().map(|batch| batch.leader_epoch()).max();
+        let highest = AnyBatchReader::new(batches.clone()).flatten().map(|batch| batch.leader_epoch()).max();
         match highest {
             Some(found) if self.design.epoch_fencing.is_behind(own, found) => Err(MirrorError::SourceEpochAhead { own, found }),
             _ => Ok(()),
@@ -400,8 +400,14 @@ impl<S: Storage> MirrorPartition<S> {
         let mapping = self.design.pid_mapping;
         let mut mapped = BytesMut::new();
         let mut changed = false;
-        for batch in BatchReader::new(batches.clone()) {
-            let batch = batch.map_err(AppendError::CorruptRecord)?;
+        for batch in AnyBatchReader::new(batches.clone()) {
+            let batch = match batch.map_err(AppendError::CorruptRecord)? {
+                AnyBatch::V2(batch) => batch,
+                AnyBatch::Legacy(batch) => {
+                    mapped.extend_from_slice(batch.bytes());
+                    continue;
+                }
+            };
             let id = mapping.map(batch.producer_id());
             if id == batch.producer_id() {
                 mapped.extend_from_slice(batch.bytes());
@@ -432,7 +438,8 @@ impl<S: Storage> MirrorPartition<S> {
 
 /// Whether some batch is a barrier or an ABORT marker.
 fn may_pass(batches: &Bytes) -> bool {
-    BatchReader::new(batches.clone())
+    AnyBatchReader::new(batches.clone())
         .flatten()
+        .filter_map(|batch| batch.as_v2().cloned())
         .any(|batch| matches!(batch.control_type(), Ok(Some(ControlRecordType::MirrorPidReset | ControlRecordType::Abort))))
 }

@@ -38,6 +38,12 @@ impl AnyBatch {
         }
     }
 
+    /// The batch, if it is of magic 2.
+    #[must_use]
+    pub fn as_v2(&self) -> Option<&RecordBatch> {
+        if let Self::V2(batch) = self { Some(batch) } else { None }
+    }
+
     /// 0, 1 or 2.
     #[must_use]
     pub fn magic(&self) -> i8 {
@@ -69,6 +75,18 @@ impl AnyBatch {
             Self::V2(batch) => Some(batch.base_offset()),
             Self::Legacy(_) => None,
         }
+    }
+
+    /// Offset of the first record, for which a compressed set of magic 0 or 1 is decompressed (Kafka: `baseOffset`). Where that
+    /// cannot be done within the bound in bytes, the last offset.
+    #[must_use]
+    pub fn first_offset(&self, max_decompressed_bytes: usize) -> Offset {
+        let legacy = match self {
+            Self::V2(batch) => return batch.base_offset(),
+            Self::Legacy(legacy) => legacy,
+        };
+        let records = legacy.records_within(max_decompressed_bytes).unwrap_or_default();
+        records.first().map_or(legacy.last_offset(), |record| record.offset)
     }
 
     /// Offset of the last record.

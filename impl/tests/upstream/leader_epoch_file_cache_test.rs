@@ -64,6 +64,44 @@ fn test_find_previous_epoch() {
 }
 
 #[test]
+fn test_find_previous_entry() {
+    let mut cache = LeaderEpochCache::default();
+    let previous = |cache: &LeaderEpochCache, epoch| {
+        cache.previous_entry(LeaderEpoch(epoch)).map(|entry| (entry.epoch.get(), entry.start_offset.get()))
+    };
+    for (epoch, offset, expected) in [(2, 10, None), (4, 15, Some((2, 10))), (10, 20, Some((4, 15)))] {
+        assert_eq!(previous(&cache, epoch), expected);
+        cache.assign(LeaderEpoch(epoch), Offset(offset)).unwrap();
+        assert_eq!(previous(&cache, epoch), expected);
+    }
+    cache.truncate_from_end(Offset(18));
+    assert_eq!(previous(&cache, cache.latest_epoch().unwrap().get()), Some((2, 10)));
+}
+
+#[test]
+fn test_find_next_epoch() {
+    let cache = cache(&[(0, 0), (1, 100), (2, 200)]);
+    let next = |epoch| cache.next_epoch(LeaderEpoch(epoch)).map(LeaderEpoch::get);
+    assert_eq!([next(-1), next(0), next(1), next(2), next(100)], [Some(0), Some(1), Some(2), None, None]);
+}
+
+#[test]
+fn test_get_epoch_entry() {
+    let cache = cache(&[(2, 100), (3, 500), (5, 1000)]);
+    let start = |epoch| cache.entry(LeaderEpoch(epoch)).map(|entry| entry.start_offset.get());
+    assert_eq!([start(2), start(3), start(5)], [Some(100), Some(500), Some(1000)]);
+    assert_eq!([start(-1), start(4), start(6)], [None, None, None]);
+}
+
+#[test]
+fn should_clear_all_entries() {
+    let mut cache = three();
+    assert!(cache.clear());
+    assert_eq!(entries(&cache), []);
+    assert!(!cache.clear());
+}
+
+#[test]
 fn should_add_epoch_and_message_offset_to_cache() {
     let cache = cache(&[(2, 10)]);
     assert_eq!(cache.latest_epoch(), Some(LeaderEpoch(2)));

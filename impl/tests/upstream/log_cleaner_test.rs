@@ -3,5 +3,6 @@
 
 mod cleaning;
 mod files;
+mod old_formats;
 mod producers;
 mod transactions;

@@ -8,6 +8,8 @@ use cleanslate_log::record::{
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
+use crate::upstream::legacy::{mixed_set, same};
+
 const NOW: TimestampMs = TimestampMs(1_700_000_000_000);
 const INVALID: &str = "InvalidRecordException";
 const BAD_TIME: &str = "InvalidTimestampException";
@@ -322,4 +324,35 @@ fn test_different_codec_causes_recompression() {
     assert!(assigned.rebuilt);
     assert_eq!(stored.attributes().compression(), Some(Compression::Lz4));
     assert_eq!(stored.records(), batch.records());
+}
+
+fn assign_bytes(bytes: &Bytes) -> Result<Assigned, &'static str> {
+    assign_offsets(bytes, &AssignRules { timestamp_before_max_ms: i64::MAX, ..rules() }).map_err(|error| error.kafka_class())
+}
+
+/// Records of magic 0 and 1 without compression are batches of their own; they become one.
+#[test]
+fn check_allow_multi_batch() {
+    for magic in [0, 1] {
+        for target in CODECS {
+            let bytes: Bytes = [same(magic, 0, Compression::None, 1), same(magic, 0, Compression::None, 2)].concat().into();
+            let rules = AssignRules { target: Some(target), next_offset: Offset(1_234_567), ..rules() };
+            let assigned = assign_offsets(&bytes, &rules).unwrap();
+            let batch = assigned.batch.unwrap();
+            assert_eq!((batch.base_offset(), batch.last_offset(), batch.record_count()), (Offset(1_234_567), Offset(1_234_569), 3));
+            assert_eq!(batch.attributes().compression(), Some(target));
+        }
+    }
+    let sets: Bytes = [same(1, 0, Compression::Gzip, 1), same(1, 0, Compression::Gzip, 1)].concat().into();
+    assert_eq!(assign_bytes(&sets).unwrap_err(), INVALID);
+}
+
+/// A record of a set has to have the magic of its set.
+#[test]
+fn check_mismatch_magic() {
+    for (outer, inner) in [(0, 1), (1, 0)] {
+        let set = mixed_set(outer, inner);
+        assert_eq!(assign_bytes(&set).unwrap_err(), INVALID, "{outer} around {inner}");
+        assert!(assign_bytes(&mixed_set(outer, outer)).is_ok());
+    }
 }

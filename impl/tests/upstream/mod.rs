@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
+mod fetcher_thread_test;
 mod file_records_test;
 mod leader_epoch_file_cache_test;
+mod legacy;
+mod log_cleaner_manager_test;
 mod log_cleaner_test;
 mod log_loader_test;
 mod log_segment_test;

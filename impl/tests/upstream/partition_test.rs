@@ -2,10 +2,14 @@
 //! What Kafka's PartitionTest, AbstractFetcherThreadTest and the test of the epoch checkpoint say about the log itself.
 
 use bytes::Bytes;
-use cleanslate_log::log::{LeaderEpochCache, LogConfig};
+use cleanslate_log::barrier::ReplicationPath;
+use cleanslate_log::log::{FetchIsolation, LeaderEpochCache, LogConfig, Recovery};
+use cleanslate_log::record::{BatchReader, RecordBatch};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
-use crate::upstream::support::{Log, epochs, follow, follow_under, hw, lead, new_log, placed, plain, produced, start_at};
+use crate::upstream::support::{
+    Log, NOW, end_txn, epochs, follow, follow_under, hw, lead, lead_marker, new_log, placed, plain, produced, reopen, start_at,
+};
 
 const OUT_OF_RANGE: &str = "OffsetOutOfRangeException";
 
@@ -45,6 +49,27 @@ fn test_last_fetched_offset_validation() {
     assert_eq!(diverging(&log, 3, 6), Err(OUT_OF_RANGE));
 }
 
+/// The log starts in the middle of a batch that its leader still has.
+#[test]
+fn test_append_records_as_follower_below_log_start_offset() {
+    let mut log = new_log(&LogConfig::default());
+    log.truncate_fully_and_start_at(Offset(5), NOW).unwrap();
+    let fetched = |log: &mut Log, count: usize, offset: i64| {
+        let batch = placed(plain(count), offset, 0).bytes().clone();
+        let result = log.append_fetched(batch, LeaderEpoch(0), ReplicationPath::IntraCluster, NOW);
+        result.map(|result| (result.first_offset.get(), result.last_offset.get())).map_err(|error| error.kafka_class())
+    };
+    let ends = |log: &Log| (log.log_start_offset().get(), log.log_end_offset().get());
+    assert_eq!(fetched(&mut log, 1, 3), Err("UnexpectedAppendOffsetException"));
+    assert_eq!(ends(&log), (5, 5));
+    assert_eq!(fetched(&mut log, 3, 4), Ok((4, 6)));
+    assert_eq!(ends(&log), (4, 7));
+    assert_eq!(fetched(&mut log, 1, 7), Ok((7, 7)));
+    assert_eq!(ends(&log), (4, 8));
+    assert_eq!(fetched(&mut log, 2, 3), Err("UnexpectedAppendOffsetException"));
+    assert_eq!(ends(&log), (4, 8));
+}
+
 #[test]
 fn test_make_leader_updates_epoch_cache() {
     let mut log = new_log(&LogConfig::default());
@@ -78,4 +103,42 @@ fn should_persist_and_overwrite_and_reload_file() {
     let entries: Vec<(i32, i64)> = cache.entries().iter().map(|entry| (entry.epoch.get(), entry.start_offset.get())).collect();
     assert_eq!(entries, [(0, 1), (1, 2), (2, 3)]);
     assert_eq!(LeaderEpochCache::decode(&cache.encode()), Ok(cache));
+}
+
+/// What is checkpointed of the high watermark is set after the log was opened.
+#[test]
+fn test_use_checkpoint_to_initialize_high_watermark() {
+    let mut log = new_log(&LogConfig::default());
+    lead(&mut log, plain(6)).unwrap();
+    let mut log = reopen(&log, Recovery::Unclean, 0, 0);
+    assert_eq!(log.log_end_offset(), Offset(6));
+    hw(&mut log, 4);
+    assert_eq!(log.high_watermark(), Offset(4));
+}
+
+/// Kafka's CompletedFetchTest: how many records of ten a consumer gets, of any and of committed transactions.
+fn received(commit: bool) -> (usize, usize) {
+    let mut log = new_log(&LogConfig::default());
+    lead(&mut log, produced(1, 0, 0, 10).transactional(true)).unwrap();
+    lead_marker(&mut log, &end_txn(1, 0, commit, 0)).unwrap();
+    hw(&mut log, 11);
+    let data = log.fetch(Offset(0), FetchIsolation::TxnCommitted, usize::MAX, true).unwrap();
+    let aborted = data.aborted.unwrap();
+    let is_aborted = |batch: &RecordBatch| {
+        aborted.iter().any(|txn| txn.producer_id == batch.producer_id() && txn.first_offset <= batch.base_offset())
+    };
+    let batches: Vec<RecordBatch> =
+        BatchReader::new(data.records).map(Result::unwrap).filter(|batch| !batch.is_control()).collect();
+    let count = |batches: &mut dyn Iterator<Item = &RecordBatch>| batches.map(|batch| batch.records().unwrap().len()).sum();
+    (count(&mut batches.iter()), count(&mut batches.iter().filter(|batch| !is_aborted(batch))))
+}
+
+#[test]
+fn test_aborted_transaction_records_removed() {
+    assert_eq!(received(false), (10, 0));
+}
+
+#[test]
+fn test_committed_transaction_records_included() {
+    assert_eq!(received(true), (10, 10));
 }

@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Kafka's OffsetIndexTest and TimeIndexTest, with the same numbers: indexes with base offset 45 and room for 30 entries.
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{OFFSET_INDEX_ENTRY_BYTES, OffsetIndex, OffsetIndexEntry, TIME_INDEX_ENTRY_BYTES, TimeIndex, TimeIndexEntry};
+use super::{
+    IndexError, OFFSET_INDEX_ENTRY_BYTES, OffsetIndex, OffsetIndexEntry, TIME_INDEX_ENTRY_BYTES, TimeIndex, TimeIndexEntry,
+    check_offset_index, check_time_index,
+};
 use crate::types::{Offset, TimestampMs};
 
 const BASE: Offset = Offset(45);
@@ -146,7 +149,13 @@ mod offset_index_test {
         let mut file = BytesMut::new();
         file.put_i32(0);
         file.put_u32(0);
-        assert_eq!(OffsetIndex::decode(BASE, file.freeze()), index);
+        let file = file.freeze();
+        assert_eq!(check_offset_index(BASE, &file), Ok(()));
+        assert_eq!(OffsetIndex::decode(BASE, file), index);
+        // An offset in front of the base is what the check refuses, and an entry that is not whole.
+        let below = Bytes::from_static(&[0xff; OFFSET_INDEX_ENTRY_BYTES]);
+        assert_eq!(check_offset_index(BASE, &below), Err(IndexError::BelowBase { offset: Offset(44), base_offset: BASE }));
+        assert_eq!(check_offset_index(BASE, &below.slice(..7)), Err(IndexError::NotWhole { len: 7, entry_bytes: 8 }));
     }
 }
 
@@ -172,6 +181,34 @@ mod time_index_test {
     fn test_entry() {
         let index = index(4);
         assert_eq!(index.entries, [entry(10, 55), entry(20, 65), entry(30, 75), entry(40, 85)]);
+    }
+
+    #[test]
+    fn test_look_up() {
+        assert_eq!(index(0).lookup(TimestampMs(100)), entry(-1, BASE.get()));
+        let index = index(4);
+        for (timestamp, expected) in [(9, entry(-1, 45)), (25, entry(20, 65)), (30, entry(30, 75))] {
+            assert_eq!(index.lookup(TimestampMs(timestamp)), expected, "{timestamp}");
+        }
+    }
+
+    /// What a file holds is not believed blindly by a tool that asks.
+    #[test]
+    fn test_sanity_check() {
+        let file = |entries: &[(i64, i32)]| {
+            let mut file = BytesMut::new();
+            for (timestamp, relative) in entries {
+                file.put_i64(*timestamp);
+                file.put_i32(*relative);
+            }
+            file.freeze()
+        };
+        let check = |file: &Bytes| check_time_index(BASE, file).map_err(|error| error.kafka_class());
+        assert_eq!(check(&file(&[])), Ok(()));
+        assert_eq!(check(&file(&[(10, 10), (20, 20), (30, 30)])), Ok(()));
+        assert_eq!(check(&file(&[(10, 10), (20, 20), (9, 30)])), Err("CorruptIndexException"));
+        assert_eq!(check(&file(&[(10, 10), (20, -1)])), Err("CorruptIndexException"));
+        assert_eq!(check(&file(&[(10, 10)]).slice(..11)), Err("CorruptIndexException"));
     }
 
     /// Where Kafka throws for an entry that there is not, there is none.

@@ -2,7 +2,7 @@
 //! Segments: how they are grouped, damage, and crashes while they are replaced.
 
 use bytes::Bytes;
-use cleanslate_log::log::{LogConfig, Recovery};
+use cleanslate_log::log::{CleanRules, CleanableOffsets, LogConfig, LogToClean, Recovery};
 use cleanslate_log::record::{BatchBuilder, MAGIC_POSITION};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::Offset;
@@ -163,4 +163,74 @@ fn test_recovery_after_crash() {
     );
     // It is in place.
     assert_eq!(crash(&[(&before, replaced, ".deleted"), (&after, &[0], "")]), cleaned_keys);
+}
+
+/// Sizes are those of whole segments: what is clean, and what can be cleaned.
+fn six_segments() -> Cleaned {
+    let mut log = Cleaned::with(&LogConfig { segment_bytes: 100, ..LogConfig::default() });
+    for _ in 0..6 {
+        lead(&mut log.log, BatchBuilder::new(Offset(0)).timestamp(NOW).record(Some(b"1"), Some(&[0; 25]))).unwrap();
+    }
+    assert_eq!(log.log.segments().count(), 6);
+    log
+}
+
+fn to_clean(log: &Cleaned, first_dirty: i64, first_uncleanable: i64) -> LogToClean {
+    let (first_dirty, first_uncleanable) = (Offset(first_dirty), Offset(first_uncleanable));
+    let offsets = CleanableOffsets { first_dirty, first_uncleanable, invalid_checkpoint: false };
+    log.log.log_to_clean(&offsets, &CleanRules::default(), NOW)
+}
+
+#[test]
+fn test_log_to_clean() {
+    let log = six_segments();
+    let active = log.log.segments().last().unwrap();
+    let found = to_clean(&log, active.0.get(), active.0.get());
+    assert_eq!(found.total_bytes(), log.log.size_in_bytes() - active.1);
+}
+
+#[test]
+fn test_log_to_clean_with_uncleanable_section() {
+    let log = six_segments();
+    let (bases, sizes): (Vec<Offset>, Vec<u64>) = log.log.segments().unzip();
+    let found = to_clean(&log, bases[2].get(), bases[4].get());
+    let (clean, cleanable) = (sizes[..2].iter().sum::<u64>(), sizes[2..4].iter().sum::<u64>());
+    assert_eq!((found.clean_bytes, found.cleanable_bytes, found.total_bytes()), (clean, cleanable, clean + cleanable));
+    assert_eq!((found.first_dirty, found.first_uncleanable), (bases[2], bases[4]));
+    assert!((found.cleanable_ratio() - 0.5).abs() < f64::EPSILON);
+}
+
+/// A log that has become smaller in its settings than what it holds.
+#[test]
+fn test_message_larger_than_max_message_size() {
+    let mut log = Cleaned::with(&LogConfig { max_message_bytes: 1 << 20, ..LogConfig::default() });
+    for key in [b"1", b"2", b"1"] {
+        lead(&mut log.log, BatchBuilder::new(Offset(0)).timestamp(NOW).record(Some(key), Some(&vec![0; 1 << 18]))).unwrap();
+    }
+    log.roll();
+    let config = LogConfig { max_message_bytes: 1024, ..LogConfig::default() };
+    log.log = reopen_files(log.log.storage().clone(), &config, Recovery::Unclean, 0, 0);
+    log.clean(NOW);
+    assert_eq!(log.offsets(), [1, 2]);
+}
+
+/// A segment whose offsets lie too far from its base is split, and the round is given up; the next one cleans its parts.
+#[test]
+fn test_segment_with_offset_overflow() {
+    const MAX: i64 = i32::MAX as i64;
+    let offsets = [0, 1, MAX - 1, MAX, MAX + 1, MAX + 2];
+    let batches = offsets.map(|offset| at(offset % 2, offset).bytes().to_vec()).concat();
+    let mut storage = MemoryStorage::new();
+    for (kind, bytes) in [("log", batches), ("index", vec![]), ("timeindex", vec![])] {
+        storage.replace(&format!("{:0>20}.{kind}", 0), &bytes.into()).unwrap();
+    }
+    let mut log = Cleaned::new();
+    log.log = reopen_files(storage, &LogConfig::default(), Recovery::Clean, 0, 0);
+    log.roll();
+    assert_eq!((bases(&log.log), log.offsets()), (vec![0, MAX + 3], offsets.to_vec()));
+    let error = log.round(0, NOW, 100).unwrap_err();
+    assert_eq!(error.kafka_class(), "LogCleaningAbortedException");
+    assert_eq!((bases(&log.log), log.offsets()), (vec![0, MAX + 1, MAX + 3], offsets.to_vec()));
+    assert_eq!(log.round(0, NOW, 100), Ok(MAX + 3));
+    assert_eq!(log.offsets(), [MAX + 1, MAX + 2]);
 }

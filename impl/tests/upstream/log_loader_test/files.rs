@@ -8,6 +8,7 @@ use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
+use crate::upstream::legacy::{follow_bytes, same};
 use crate::upstream::support::{
     Log, NOW, bases, epochs, follow, hw, later, lead, new_log, placed, plain, read, reopen, reopen_files, snapshots, start_at,
     timed,
@@ -177,6 +178,25 @@ fn test_over_compacted_log_recovery() {
 fn test_over_compacted_log_recovery_multi_record() {
     let gzip = |offset| placed(plain(2).compression(Compression::Gzip), offset, 0);
     check_over_compacted(&[placed(plain(1), 0, 0), gzip(MAX + 2), gzip(MAX + 4), gzip(MAX + 6)]);
+}
+
+/// What begins a set is not known without decompressing it, so that a segment begins as far in front of its last offset as can be.
+#[test]
+fn test_over_compacted_log_recovery_multi_record_v1() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1000, index_interval_bytes: 1, ..LogConfig::default() });
+    let gzip = |first| same(1, first, Compression::Gzip, 2);
+    let sets = [same(1, 0, Compression::None, 1), gzip(MAX + 2), gzip(MAX + 4), gzip(MAX + 6)];
+    let active = |log: &Log| bases(log)[bases(log).len() - 1];
+    for (set, base) in sets.iter().zip([0, 3, MAX + 4, MAX + 4]) {
+        follow_bytes(&mut log, set.clone()).unwrap();
+        assert_eq!(active(&log), base);
+        assert_eq!(snapshots(&log).last().copied().unwrap_or(0), base);
+    }
+    assert_eq!((bases(&log), snapshots(&log)), (vec![0, 3, MAX + 4], vec![3, MAX + 4]));
+    assert_eq!(log.read(Offset(0), FetchIsolation::LogEnd, usize::MAX).unwrap(), sets.concat());
+    let reopened = reopen(&log, Recovery::Unclean, 0, 0);
+    assert_eq!((bases(&reopened), reopened.log_end_offset()), (vec![0, 3, MAX + 4], Offset(MAX + 8)));
+    assert_eq!(reopened.read(Offset(0), FetchIsolation::LogEnd, usize::MAX).unwrap(), sets.concat());
 }
 
 #[test]

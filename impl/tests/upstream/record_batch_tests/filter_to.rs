@@ -6,7 +6,8 @@ use cleanslate_log::log::{CleanOptions, LogConfig};
 use cleanslate_log::record::{BatchBuilder, Compression, HEADER_BYTES, Record, RecordBatch, TimestampType};
 use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
-use crate::upstream::support::{end_txn, follow, new_log};
+use crate::upstream::legacy::{follow_bytes, legacy};
+use crate::upstream::support::{NOW, end_txn, follow, new_log};
 
 /// Timestamp, key, value.
 type Row = (i64, Option<&'static str>, &'static str);
@@ -68,6 +69,41 @@ fn test_filter_to() {
         for batch in &left {
             assert_eq!((batch.ensure_valid(), batch.attributes().compression()), (Ok(()), Some(codec)));
             assert_eq!(batch.timestamp_type(), TimestampType::CreateTime);
+        }
+    }
+}
+
+/// Batches of magic 0 and 1 become batches of magic 2 that begin and end with the records that are left.
+#[test]
+fn test_filter_to_of_old_formats() {
+    for magic in [0, 1] {
+        for codec in [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4] {
+            let set = |first: i64, rows: &[(Option<&str>, &str)]| {
+                let pairs: Vec<_> = rows.iter().map(|(key, value)| (key.map(str::as_bytes), Some(value.as_bytes()))).collect();
+                legacy(magic, first, codec, &pairs)
+            };
+            let sets = [
+                set(0, &[(None, "a")]),
+                set(1, &[(Some("1"), "b"), (None, "c")]),
+                set(3, &[(None, "d"), (Some("4"), "e"), (Some("5"), "f")]),
+                set(6, &[(Some("6"), "g")]),
+            ];
+            let mut log = new_log(&LogConfig::default());
+            follow_bytes(&mut log, sets.concat().into()).unwrap();
+            log.roll(TimestampMs(0)).unwrap();
+            let (first_uncleanable, now) = (log.log_end_offset(), TimestampMs(0));
+            log.compact(&CleanOptions { first_dirty: Offset(0), first_uncleanable, now, max_keys: 100 }).unwrap();
+            let left = log.batches().unwrap();
+            let single = codec == Compression::None;
+            let ranges = if single { vec![(1, 1), (4, 4), (5, 5), (6, 6)] } else { vec![(1, 1), (4, 5), (6, 6)] };
+            assert_eq!(left.iter().map(range).collect::<Vec<_>>(), ranges);
+            let time = if magic == 0 { -1 } else { NOW.get() };
+            let expected = [(1, "b"), (4, "e"), (5, "f"), (6, "g")];
+            assert_eq!(rows(&left), expected.map(|(offset, value)| (offset, time, value.to_owned())));
+            for batch in &left {
+                assert_eq!((batch.ensure_valid(), batch.attributes().compression()), (Ok(()), Some(codec)));
+                assert_eq!((batch.max_timestamp().get(), batch.timestamp_type()), (time, TimestampType::CreateTime));
+            }
         }
     }
 }

@@ -2,10 +2,14 @@
 //! Kafka's MemoryRecordsTest, as far as it is not about compaction.
 
 use bytes::Bytes;
-use cleanslate_log::record::{BatchBuilder, BatchReader, ControlRecord, EndTxnMarker, LeaderChange, Record, RecordBatch};
+use cleanslate_log::record::{
+    AnyBatch, AnyBatchReader, BatchBuilder, BatchReader, Compression, ControlRecord, EndTxnMarker, LeaderChange, Record,
+    RecordBatch,
+};
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 use super::default_record_batch_test::patched;
+use crate::upstream::legacy::legacy;
 
 fn three(base: i64) -> BatchBuilder {
     let record = |index: i64| Record {
@@ -27,6 +31,27 @@ fn test_iterator() {
         assert_eq!(read, batches);
         let offsets: Vec<i64> = read.iter().flat_map(|batch| batch.records().unwrap()).map(|r| r.offset.get()).collect();
         assert_eq!(offsets, (base..base + 6).collect::<Vec<i64>>());
+    }
+}
+
+#[test]
+fn test_iterator_of_old_formats() {
+    let pairs = [("a", "1"), ("b", "2"), ("c", "3"), ("e", "5")].map(|(key, value)| (Some(key.as_bytes()), Some(value.as_bytes())));
+    for magic in [0, 1] {
+        for codec in [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4] {
+            for base in [0, 57] {
+                let bytes = legacy(magic, base, codec, &pairs);
+                let batches: Vec<AnyBatch> = AnyBatchReader::new(bytes).map(Result::unwrap).collect();
+                assert_eq!(batches.len(), if codec == Compression::None { 4 } else { 1 });
+                assert!(batches.iter().all(|batch| batch.magic() == magic && batch.ensure_valid().is_ok()));
+                let records: Vec<Record> = batches.iter().flat_map(|batch| batch.records().unwrap()).collect();
+                let read: Vec<_> = records.iter().map(|r| (r.key.as_deref(), r.value.as_deref())).collect();
+                assert_eq!(read, pairs);
+                assert_eq!(records.iter().map(|r| r.offset.get()).collect::<Vec<_>>(), (base..base + 4).collect::<Vec<i64>>());
+                assert_eq!(batches[0].first_offset(usize::MAX), Offset(base));
+                assert_eq!(batches[batches.len() - 1].last_offset(), Offset(base + 3));
+            }
+        }
     }
 }
 

@@ -64,6 +64,17 @@ fn test_truncate_fully_and_start_below_first_unstable_offset() {
 }
 
 #[test]
+fn test_truncate_fully_and_start() {
+    let mut log = reopened_with_open_txn();
+    log.truncate_fully_below_start(Offset(2), Offset(1), NOW).unwrap();
+    assert_eq!((log.first_unstable_offset(), ids(&log)), (None, vec![]));
+    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.high_watermark()), (Offset(1), Offset(2), Offset(2)));
+    // What lies below is elsewhere.
+    assert_eq!(read(&log, 1, FetchIsolation::LogEnd), Err("OffsetOutOfRangeException"));
+    assert_eq!(read(&log, 2, FetchIsolation::LogEnd), Ok(vec![]));
+}
+
+#[test]
 fn test_high_watermark_maintenance() {
     let mut log = new_log(&LogConfig::default());
     let copy = |log: &mut Log| {

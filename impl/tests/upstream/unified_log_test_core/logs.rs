@@ -7,8 +7,10 @@ use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
+use crate::upstream::legacy::{follow_bytes, same};
 use crate::upstream::support::{
-    Log, NOW, bases, follow, hw, later, lead, new_log, per_segment, placed, plain, reopen_files, start_at, timed,
+    Log, NOW, bases, epochs, follow, hw, later, lead, lead_under, new_log, per_segment, placed, plain, reopen, reopen_files,
+    start_at, timed,
 };
 
 #[test]
@@ -153,10 +155,38 @@ fn test_cannot_increment_log_start_offset_past_high_watermark() {
 
 #[test]
 fn test_append_below_expected_offset_throws_exception() {
-    for compression in [Compression::None, Compression::Lz4] {
-        let mut log = new_log(&LogConfig::default());
-        lead(&mut log, plain(2)).unwrap();
-        let batch = placed(plain(2).compression(compression), 0, 0);
-        assert_eq!(follow(&mut log, &[batch]), Err("UnexpectedAppendOffsetException"));
+    for codec in [Compression::None, Compression::Lz4] {
+        for magic in [0, 1, 2] {
+            let mut log = new_log(&LogConfig::default());
+            lead(&mut log, plain(1)).unwrap();
+            lead(&mut log, plain(1)).unwrap();
+            let batch = match magic {
+                2 => placed(plain(1).compression(codec), 0, 0).bytes().clone(),
+                old => same(old, 0, codec, 1),
+            };
+            assert_eq!(follow_bytes(&mut log, batch), Err("UnexpectedAppendOffsetException"), "magic {magic} {codec:?}");
+            assert_eq!(log.log_end_offset(), Offset(2));
+        }
     }
+}
+
+#[test]
+fn test_leader_epoch_cache_cleared_after_downgrade_in_appended_messages() {
+    let mut log = new_log(&LogConfig::default());
+    lead_under(&mut log, plain(1), 5);
+    assert_eq!(log.leader_epochs().latest_epoch(), Some(LeaderEpoch(5)));
+    assert_eq!(follow_bytes(&mut log, same(1, 1, Compression::None, 1)), Ok((-1, 1)));
+    assert_eq!(log.leader_epochs().latest_epoch(), None);
+    // The file is empty too.
+    assert_eq!(epochs(&reopen(&log, Recovery::Clean, 0, 0)), []);
+}
+
+#[test]
+fn test_leader_epoch_cache_created_after_message_format_upgrade() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1000, index_interval_bytes: 1, ..LogConfig::default() });
+    follow_bytes(&mut log, same(1, 0, Compression::None, 1)).unwrap();
+    assert_eq!(log.leader_epochs().latest_epoch(), None);
+    lead_under(&mut log, plain(1), 5);
+    assert_eq!(log.leader_epochs().latest_epoch(), Some(LeaderEpoch(5)));
+    assert_eq!(epochs(&log), [(5, 1)]);
 }

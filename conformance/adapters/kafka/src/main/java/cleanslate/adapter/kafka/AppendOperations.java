@@ -62,7 +62,8 @@ final class AppendOperations {
 
     /** A success that leaves the log's end where it was is a duplicate if it names offsets; else everything was filtered out. */
     private static Answer appended(LogAppendInfo info, boolean sameEnd) {
-        boolean nothing = info.firstOffset() < 0;
+        // Batches of magic 0 and 1 do not tell their first offset.
+        boolean nothing = info.lastOffset() < 0;
         String outcome = nothing ? "nothing" : sameEnd ? "duplicate" : "appended";
         return out -> {
             out.writeStringField("outcome", outcome);

@@ -1,0 +1,80 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+//! Rows of Kafka's LogSegmentTest that no log shows, with the same numbers.
+
+mod log_segment_test {
+    use super::super::{BatchSlot, Incoming, Segment};
+    use crate::log::LogConfig;
+    use crate::types::{Offset, TimestampMs};
+
+    const MAX: i64 = i32::MAX as i64;
+
+    /// A segment refuses offsets that cannot be told relative to its base; the log begins another one for them.
+    #[test]
+    fn test_append_for_log_segment_offset_overflow_exception() {
+        let rolls = |base: i64, largest: i64| {
+            let segment = Segment::new(Offset(base), TimestampMs(0));
+            let last_offset = Offset(largest);
+            let incoming = Incoming { bytes: 0, first_offset: Some(Offset(0)), last_offset, max_timestamp: TimestampMs(0) };
+            segment.should_roll(&LogConfig::default(), &incoming, TimestampMs(0))
+        };
+        for (base, largest) in
+            [(0, i64::from(i32::MIN)), (0, MAX + 1), (1, 0), (100, 10), (MAX + 1, 0), (i64::from(i32::MIN), MAX + 1)]
+        {
+            assert!(rolls(base, largest), "{base} {largest}");
+        }
+        for (base, largest) in [(0, 0), (0, MAX), (1, MAX + 1), (MAX + 1, MAX + 1)] {
+            assert!(!rolls(base, largest), "{base} {largest}");
+        }
+    }
+
+    /// Where a read begins whose end is not known: at the batch that holds or follows the offset, or nowhere.
+    #[test]
+    fn test_read_when_no_max_position() {
+        let mut segment = Segment::new(Offset(40), TimestampMs(0));
+        for (offset, position) in [(50, 0), (51, 39)] {
+            let (base_offset, last_offset) = (Offset(offset), Offset(offset));
+            segment.take_in(BatchSlot { base_offset, last_offset, max_timestamp: TimestampMs(0), position, size: 39 });
+        }
+        let found = |offset: i64| segment.slots_from(Offset(offset)).first().map(|slot| (slot.base_offset.get(), slot.position));
+        assert_eq!([48, 50, 51, 52, 53].map(found), [Some((50, 0)), Some((50, 0)), Some((51, 39)), None, None]);
+    }
+}
+
+mod transaction_index_test {
+    use super::super::Segment;
+    use crate::log::AbortedTxn;
+    use crate::log::txn_index::TxnIndexError;
+    use crate::storage::MemoryStorage;
+    use crate::types::{Offset, ProducerId, TimestampMs};
+
+    fn aborted(id: i64, first: i64, last: i64, last_stable: i64) -> AbortedTxn {
+        AbortedTxn {
+            producer_id: ProducerId(id),
+            first_offset: Offset(first),
+            last_offset: Offset(last),
+            last_stable_offset: Offset(last_stable),
+        }
+    }
+
+    /// What comes of a second marker at this offset. A log appends none: the offsets of its batches ascend.
+    fn second(last: i64) -> Option<(i64, i64)> {
+        let (mut storage, mut segment) = (MemoryStorage::new(), Segment::new(Offset(0), TimestampMs(0)));
+        segment.append_aborted(&mut storage, aborted(1, 5, 15, 13)).unwrap();
+        match segment.append_aborted(&mut storage, aborted(0, 0, last, 11)) {
+            Err(TxnIndexError::Order { offset, previous }) => Some((offset.get(), previous.get())),
+            Err(TxnIndexError::Storage(error)) => panic!("{error}"),
+            Ok(()) => None,
+        }
+    }
+
+    #[test]
+    fn test_last_offset_must_increase() {
+        assert_eq!(second(15), Some((15, 15)));
+        assert_eq!(second(16), None);
+    }
+
+    #[test]
+    fn test_last_offset_cannot_decrease() {
+        assert_eq!(second(10), Some((10, 15)));
+    }
+}

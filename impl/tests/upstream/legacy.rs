@@ -1,0 +1,77 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
+//! Record sets of magic 0 and 1, as Kafka's `MemoryRecords.withRecords` makes them.
+
+use bytes::{BufMut, Bytes};
+use cleanslate_log::barrier::ReplicationPath;
+use cleanslate_log::record::{Compression, compress};
+use cleanslate_log::types::LeaderEpoch;
+
+use crate::upstream::support::{Log, NOW};
+
+/// A key and a value; `None` is null.
+pub(crate) type KeyValue<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
+/// An entry with its CRC; a record, or a compressed set.
+fn entry(magic: i8, offset: i64, codec: Compression, (key, value): KeyValue<'_>) -> Vec<u8> {
+    let mut body = Vec::new();
+    body.put_i8(magic);
+    body.put_u8(codec.id());
+    if magic == 1 {
+        body.put_i64(NOW.get());
+    }
+    for part in [key, value] {
+        body.put_i32(part.map_or(-1, |part| i32::try_from(part.len()).unwrap()));
+        body.extend_from_slice(part.unwrap_or_default());
+    }
+    let mut out = Vec::new();
+    out.put_i64(offset);
+    out.put_i32(i32::try_from(4 + body.len()).unwrap());
+    out.put_u32(crc32fast::hash(&body));
+    out.extend_from_slice(&body);
+    out
+}
+
+/// Records at offsets from the first on: one entry each, or one compressed set. Offsets within a set are absolute in magic 0 and
+/// count from 0 in magic 1.
+pub(crate) fn legacy(magic: i8, first: i64, codec: Compression, records: &[KeyValue<'_>]) -> Bytes {
+    let of = |index: usize| first + i64::try_from(index).unwrap();
+    let entries = |base: i64| -> Vec<u8> {
+        let at = |index: usize| of(index) - base;
+        records.iter().enumerate().flat_map(|(index, record)| entry(magic, at(index), Compression::None, *record)).collect()
+    };
+    if codec == Compression::None {
+        return entries(0).into();
+    }
+    let inner = entries(if magic == 0 { 0 } else { first });
+    let value = compress(codec, &inner).unwrap();
+    entry(magic, of(records.len() - 1), codec, (None, Some(&value))).into()
+}
+
+/// So many records with the same key and value.
+pub(crate) fn same(magic: i8, first: i64, codec: Compression, count: usize) -> Bytes {
+    legacy(magic, first, codec, &vec![(Some(b"key".as_slice()), Some(b"value".as_slice())); count])
+}
+
+/// A follower appends bytes, fetched under the highest leader epoch; first and last offset.
+pub(crate) fn follow_bytes(log: &mut Log, bytes: Bytes) -> Result<(i64, i64), &'static str> {
+    let result = log.append_as_follower(bytes, LeaderEpoch(i32::MAX), ReplicationPath::IntraCluster, NOW);
+    result.map(|r| (r.first_offset.get(), r.last_offset.get())).map_err(|e| e.kafka_class())
+}
+
+/// A set of one record that has another magic.
+pub(crate) fn mixed_set(outer: i8, inner: i8) -> Bytes {
+    let record = entry(inner, 0, Compression::None, (Some(b"key"), Some(b"value")));
+    entry(outer, 0, Compression::Gzip, (None, Some(&compress(Compression::Gzip, &record).unwrap()))).into()
+}
+
+/// A set as old versions of the cleaner could write it: of magic 1, with records of magic 0 whose offsets count from 0. Values are the
+/// offsets.
+pub(crate) fn wrongly_cleaned(first: i64, keys: &[&str]) -> Bytes {
+    let record = |(key, at): (&&str, i64)| {
+        let value = (first + at).to_string();
+        entry(0, at, Compression::None, (Some(key.as_bytes()), Some(value.as_bytes())))
+    };
+    let inner: Vec<u8> = keys.iter().zip(0..).flat_map(record).collect();
+    let last = first + i64::try_from(keys.len()).unwrap() - 1;
+    entry(1, last, Compression::Gzip, (None, Some(&compress(Compression::Gzip, &inner).unwrap()))).into()
+}
