@@ -5,7 +5,7 @@ use cleanslate_model::design::{Design, DesignError, NAMED};
 use cleanslate_model::ids::Cluster;
 use cleanslate_model::property::{self, Group, PROPERTIES, PropertySpec};
 use cleanslate_model::scenario::Scenario;
-use cleanslate_model::topology::{TOPOLOGIES, Topology};
+use cleanslate_model::topology::{LINK, TOPOLOGIES, Topology};
 use thiserror::Error;
 
 /// Why a plan cannot be made.
@@ -18,7 +18,7 @@ pub enum PlanError {
     #[error(transparent)]
     Bounds(#[from] BoundsError),
     /// No such topology.
-    #[error("unknown topology '{name}'; topologies are {}", TOPOLOGIES.iter().map(|t| t.name).collect::<Vec<_>>().join(", "))]
+    #[error("unknown topology '{name}'; topologies are {}", TOPOLOGIES.iter().chain([LINK]).map(|t| t.name).collect::<Vec<_>>().join(", "))]
     Topology {
         /// The name.
         name: String,

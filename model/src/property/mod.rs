@@ -1,11 +1,13 @@
 //! Properties and witnesses: what must never be seen, and what must be seen so that the former means something.
 
+mod guarantee;
 mod safety;
 mod stuck;
 mod witness;
 
 use crate::scenario::{Scenario, State};
 
+pub use guarantee::GUARANTEE;
 pub use safety::PROPERTIES;
 pub use witness::WITNESSES;
 
