@@ -126,7 +126,12 @@ impl SourceConfig {
         match act {
             Act::Append(batch) => {
                 next.written = next.written.saturating_add(1);
-                if !self.replica.append_at_source(&mut next.replica, batch, origin(&source.replica, &batch)) {
+                let origin = match self.dropped {
+                    // No leader would take it.
+                    Some(Dropped::Order) => Origin::Replication,
+                    _ => origin(&source.replica, &batch),
+                };
+                if !self.replica.append_at_source(&mut next.replica, batch, origin) {
                     return None;
                 }
                 if self.bounds.tail == 0 {
@@ -214,7 +219,8 @@ impl SourceConfig {
         // Coordinators of different former clusters do not agree on their epochs.
         let own = CoordinatorEpoch(if writer.0.saturating_sub(self.first_writer.0) % WRITERS == 0 { 3 } else { 0 });
         let stop = known.coordinator.max(CoordinatorEpoch(0));
-        let ends = [(newer, true, own.max(known.coordinator)), (newer, false, own.max(known.coordinator)), (known.epoch, false, stop)];
+        let ends =
+            [(newer, true, own.max(known.coordinator)), (newer, false, own.max(known.coordinator)), (known.epoch, false, stop)];
         let marker = |(epoch, commit, coordinator_epoch)| Batch {
             // A marker is numbered behind the newest batch of its transaction, since batches have every second number; that of a stop
             // comes after all that its producer writes, and no two of them are one.
@@ -228,7 +234,15 @@ impl SourceConfig {
         Ghost::new(Author { writer: Some(writer), cluster: self.replica.broker.cluster, serial })
     }
 
-    fn batch(&self, source: &Source, id: ProducerId, epoch: ProducerEpoch, sequence: Sequence, kind: Kind, writer: Writer) -> Batch {
+    fn batch(
+        &self,
+        source: &Source,
+        id: ProducerId,
+        epoch: ProducerEpoch,
+        sequence: Sequence,
+        kind: Kind,
+        writer: Writer,
+    ) -> Batch {
         Batch {
             producer_id: id,
             producer_epoch: epoch,

@@ -179,7 +179,9 @@ fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<S
             let epoch = recorded.epoch.map_or_else(|| "none".to_owned(), |e| e.to_string());
             format!("{here} records how far it has mirrored: offset {}, epoch {epoch}", recorded.offset)
         }
-        Effect::HighWatermark(to) if scenario.bounds.followers > 0 || scenario.bounds.tail > 0 => format!("{here}'s high watermark is {to}"),
+        Effect::HighWatermark(to) if scenario.bounds.followers > 0 || scenario.bounds.tail > 0 => {
+            format!("{here}'s high watermark is {to}")
+        }
         Effect::HighWatermark(_) => return None,
         Effect::Roll(at) => format!("{here} begins a new segment at {at}"),
         Effect::Lead(epoch) if scenario.bounds.followers > 0 => format!("{here} leads with epoch {epoch}"),

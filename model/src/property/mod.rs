@@ -90,11 +90,12 @@ pub struct WitnessSpec {
 /// The property of this id.
 #[must_use]
 pub fn by_id(id: &str) -> Option<&'static PropertySpec> {
-    PROPERTIES.iter().find(|p| p.id == id)
+    PROPERTIES.iter().chain(&GUARANTEE).find(|p| p.id == id)
 }
 
-/// The properties that a group id or a property id names.
+/// The properties that a group id or a property id names. The guarantee belongs to a link and to no group of promises.
 #[must_use]
 pub fn select(name: &str) -> Vec<&'static PropertySpec> {
-    PROPERTIES.iter().filter(|p| p.id == name || p.group.id() == name).collect()
+    let promises = PROPERTIES.iter().filter(|p| p.id == name || p.group.id() == name);
+    promises.chain(GUARANTEE.iter().filter(|p| p.id == name)).collect()
 }

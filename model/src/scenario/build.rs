@@ -39,13 +39,7 @@ impl Scenario {
         scenario
     }
 
-    fn build(
-        design: Design,
-        topology: &'static Topology,
-        bounds: Bounds,
-        reduction: Reduction,
-        dropped: Option<Dropped>,
-    ) -> Self {
+    fn build(design: Design, topology: &'static Topology, bounds: Bounds, reduction: Reduction, dropped: Option<Dropped>) -> Self {
         let producers = producers(topology, &bounds);
         let directory = Arc::new(directory(topology, &bounds));
         let chances = Chances {
