@@ -217,7 +217,7 @@ impl SourceConfig {
     /// The ends of an open transaction: of transaction version 2, with the next epoch, and what a stop writes, with the same.
     fn ends(&self, source: &Source, known: &Known, newer: ProducerEpoch, writer: Writer) -> Vec<Batch> {
         // Coordinators of different former clusters do not agree on their epochs.
-        let own = CoordinatorEpoch(if writer.0.saturating_sub(self.first_writer.0) % WRITERS == 0 { 3 } else { 0 });
+        let own = CoordinatorEpoch(if writer.0.saturating_sub(self.first_writer.0).is_multiple_of(WRITERS) { 3 } else { 0 });
         let stop = known.coordinator.max(CoordinatorEpoch(0));
         let ends =
             [(newer, true, own.max(known.coordinator)), (newer, false, own.max(known.coordinator)), (known.epoch, false, stop)];

@@ -147,7 +147,7 @@ fn the_reduced_search_of_a_link_sees_the_same() {
 fn a_log_without_a_source_is_good() {
     let topology = Topology::by_name("active-passive").unwrap();
     for bounds in [
-        "small,followers=2,elections=1,retries=1",
+        "small,batches=2,followers=2,elections=1",
         "small,batches=2,followers=2,crashes=1",
         "small,idempotent=0,transactional=1,aborts=1,followers=2,crashes=1",
     ] {
