@@ -49,6 +49,16 @@ fn with_transactions() {
     }
 }
 
+/// LINK-2: an arbitrary source is a log like any other, with more histories.
+#[test]
+fn behind_an_arbitrary_source() {
+    for named in NAMED {
+        check(named.name, "link", "small,commands=1");
+        check(named.name, "link", "small,source=1,cuts=1,tail=1,commands=1");
+    }
+    check("sound", "link", "small,cuts=1,commands=1");
+}
+
 #[test]
 fn with_one_choice_changed() {
     for variant in [

@@ -23,10 +23,14 @@ macro_rules! bounds {
                 }
             }
 
-            /// The bounds by key.
+            /// The bounds by key; those of an arbitrary source only where there is one.
             #[must_use]
             pub fn to_map(&self) -> BTreeMap<&'static str, u8> {
-                BTreeMap::from([$((stringify!($name), self.$name),)+])
+                let mut map = BTreeMap::from([$((stringify!($name), self.$name),)+]);
+                if self.source == 0 {
+                    map.retain(|key, _| !SOURCE_KEYS.contains(key));
+                }
+                map
             }
         }
     };
@@ -49,7 +53,15 @@ bounds! {
     retries, 3, "batches and markers that are sent again although the first copy is still on its way, in total";
     bumps, 2, "batches that an idempotent producer gives up, going on with the next epoch, in total";
     bulk, 1, "1 if a fetch may carry all batches that there are as well as one";
+    source, 8, "batches of an arbitrary source, those that it loses included";
+    ids, 2, "producer ids under which an arbitrary source stores batches";
+    cuts, 3, "times that an arbitrary source loses the end of its log";
+    raises, 3, "times that an arbitrary source raises its leader epoch without writing";
+    tail, 2, "batches of an arbitrary source that may wait to be readable; 0 if all are readable at once";
 }
+
+/// The keys that mean something only where the source is arbitrary.
+const SOURCE_KEYS: [&str; 5] = ["source", "ids", "cuts", "raises", "tail"];
 
 /// Why a text is not a set of bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,10 +107,21 @@ impl Bounds {
         retries: 0,
         bumps: 0,
         bulk: 0,
+        source: 0,
+        ids: 0,
+        cuts: 0,
+        raises: 0,
+        tail: 0,
     };
 
     /// The smallest bounds that show anything.
     pub const SMALL: Self = Self { idempotent: 1, batches: 1, transactions: 1, ..Self::NOTHING };
+
+    /// The smallest bounds of a topology.
+    #[must_use]
+    pub const fn small(topology: &Topology) -> Self {
+        if topology.environment.is_some() { Self { source: 2, ids: 1, ..Self::SMALL } } else { Self::SMALL }
+    }
 
     /// The bounds for every push: each topology has its own, as large as the time of all runs together allows.
     #[must_use]
@@ -110,6 +133,7 @@ impl Bounds {
             // Changes of leadership by crash and by election, in every session.
             "failback" => Self { crashes: 1, followers: 1, elections: 1, ..small },
             "retarget" => Self { idempotent: 0, transactional: 1, aborts: 1, crashes: 1, ..small },
+            "link" => Self { source: 3, ids: 1, cuts: 1, ..small },
             "fan-in" | "chain-4" => Self { batches: 2, crashes: 1, ..small },
             _ => Self { transactional: 1, aborts: 1, ..small },
         }
@@ -125,6 +149,7 @@ impl Bounds {
             "fan-out" => Self { elections: 1, rolls: 1, ..small },
             "failback" => Self { elections: 1, bulk: 1, ..small },
             "retarget" => Self { rolls: 1, ..small },
+            "link" => Self { source: 3, ids: 1, cuts: 1, commands: 1, ..small },
             _ => Self { elections: 1, ..small },
         }
     }
@@ -137,7 +162,7 @@ impl Bounds {
         let mut bounds = Self::ci(topology);
         for part in text.split(',') {
             match part {
-                "small" => bounds = Self::SMALL,
+                "small" => bounds = Self::small(topology),
                 "ci" => bounds = Self::ci(topology),
                 "deep" => bounds = Self::deep(topology),
                 _ => bounds.set(part)?,

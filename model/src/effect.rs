@@ -97,4 +97,6 @@ pub enum TruncateWhy {
     SourceShorter,
     /// The leader epochs show that the reader's log parts from the one that is read.
     Diverging,
+    /// An arbitrary source loses its end.
+    SourceCut,
 }

@@ -22,6 +22,7 @@ pub mod psm;
 pub mod replica;
 pub mod scenario;
 pub mod search;
+pub mod source;
 pub mod story;
 pub mod topology;
 pub mod truth;

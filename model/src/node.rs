@@ -14,6 +14,7 @@ use crate::ids::{Broker, Cluster};
 use crate::message::{Msg, Request};
 use crate::mirror::MirrorMeta;
 use crate::replica::{Ask, Durable, Replica, ReplicaConfig};
+use crate::source::{Act, Source, SourceConfig};
 use crate::topology::{Command, ScriptLine};
 
 /// Where the actors of a scenario are.
@@ -82,6 +83,8 @@ pub enum Role {
     Producer(ProducerConfig),
     /// A broker's replica of the partition.
     Replica(Box<ReplicaConfig>),
+    /// A source about which only its guarantee is known.
+    Source(Box<SourceConfig>),
     /// A cluster's coordinator.
     Coordinator(Cluster),
     /// A cluster's controller.
@@ -117,12 +120,35 @@ pub enum NodeState {
     Producer(Producer),
     /// Of a replica.
     Replica(Box<Replica>),
+    /// Of an arbitrary source.
+    Source(Box<Source>),
     /// Of a coordinator.
     Coordinator(Coordinator),
     /// Of a controller.
     Controller(Controller),
     /// Of the operator: a bit for each line of the script that is done.
     Operator(u8),
+}
+
+impl NodeState {
+    /// The replica, if it has one.
+    #[must_use]
+    pub fn replica(&self) -> Option<&Replica> {
+        match self {
+            Self::Replica(replica) => Some(replica),
+            Self::Source(source) => Some(&source.replica),
+            _ => None,
+        }
+    }
+
+    /// The same, for a change.
+    pub fn replica_mut(&mut self) -> Option<&mut Replica> {
+        match self {
+            Self::Replica(replica) => Some(replica),
+            Self::Source(source) => Some(&mut source.replica),
+            _ => None,
+        }
+    }
 }
 
 /// A timer: something that an actor may do by itself at any time.
@@ -148,6 +174,8 @@ pub enum Timer {
         /// Although it is not in sync.
         unclean: bool,
     },
+    /// Something happens to the log of an arbitrary source.
+    Source(Act),
 }
 
 impl Timer {
@@ -164,6 +192,10 @@ impl Timer {
             Self::Restart => "Restart",
             Self::Elect { unclean: false } => "Elect",
             Self::Elect { unclean: true } => "Elect unclean",
+            Self::Source(Act::Append(_)) => "Source appends",
+            Self::Source(Act::Replicate(_)) => "Source replicates",
+            Self::Source(Act::Raise(_)) => "Source raises its epoch",
+            Self::Source(Act::Cut(_)) => "Source is cut",
         }
     }
 }
@@ -190,6 +222,7 @@ impl Actor for Node {
         match &self.role {
             Role::Producer(config) => self.start_producer(config, out),
             Role::Coordinator(_) => NodeState::Coordinator(Coordinator::INITIAL),
+            Role::Source(config) => NodeState::Source(Box::new(config.initial())),
             Role::Controller { has_follower, mirrors, .. } => self.start_controller(*has_follower, *mirrors, out),
             Role::Operator(script) => {
                 let first = script.iter().enumerate().filter(|(_, line)| line.after.is_none());
@@ -243,6 +276,13 @@ impl Actor for Node {
                     *state = Cow::Owned(NodeState::Operator(done | 1_u8.checked_shl(u32::from(line)).unwrap_or(0)));
                 }
             }
+            (Role::Source(config), NodeState::Source(source)) => {
+                let asks = match msg {
+                    Msg::Fetch(request) => config.replica.serve_mirror(&source.replica, &request),
+                    _ => None,
+                };
+                self.carry_out(&config.replica, &source.replica, Some(src), asks.unwrap_or_default(), out);
+            }
             (Role::Replica(config), NodeState::Replica(replica)) => {
                 let mut next = replica.clone();
                 if let Some(asks) = self.replica_msg(config, &mut next, src, msg) {
@@ -270,6 +310,13 @@ impl Actor for Node {
                 {
                     self.tell(*cluster, told, out);
                     *state = Cow::Owned(NodeState::Controller(controller));
+                }
+            }
+            (Role::Source(config), NodeState::Source(source)) => {
+                if let Timer::Source(act) = timer
+                    && let Some(next) = config.apply(source, *act)
+                {
+                    *state = Cow::Owned(NodeState::Source(Box::new(next)));
                 }
             }
             (Role::Replica(config), NodeState::Replica(replica)) => {
@@ -304,6 +351,7 @@ impl Actor for Node {
         match &self.role {
             Role::Producer(config) => format!("producer {}", config.writer.0),
             Role::Replica(config) => format!("{}", config.broker),
+            Role::Source(config) => format!("{}", config.replica.broker),
             Role::Coordinator(cluster) => format!("{cluster}'s coordinator"),
             Role::Controller { cluster, .. } => format!("{cluster}'s controller"),
             Role::Operator(_) => "operator".to_owned(),

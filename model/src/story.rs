@@ -13,6 +13,7 @@ use crate::node::Timer;
 use crate::psm::Origin;
 use crate::replica::{Replica, Role};
 use crate::scenario::{Action, MicroStep, Scenario, State};
+use crate::source::Act;
 use crate::truth::Anomaly;
 
 /// A batch in the notation of the stories: `5.0#2` is producer id 5, epoch 0, sequence 2; a leading `t` marks data of a transaction.
@@ -87,6 +88,12 @@ pub fn action_line(scenario: &Scenario, action: &Action) -> String {
         ActorModelAction::Timeout(id, Timer::Elect { unclean }) => {
             format!("{} elects {}", name(*id), if *unclean { "the replica that is not in sync" } else { "the in-sync follower" })
         }
+        ActorModelAction::Timeout(id, Timer::Source(act)) => match act {
+            Act::Append(b) => format!("{} of {} reaches {}", batch(b), author(scenario, b), name(*id)),
+            Act::Replicate(to) => format!("{} lets its readers read up to {to}", name(*id)),
+            Act::Raise(to) => format!("{} raises its leader epoch to {to}", name(*id)),
+            Act::Cut(to) => format!("{} loses its log from offset {to} on", name(*id)),
+        },
         ActorModelAction::Crash(id) => format!("{} crashes", name(*id)),
         ActorModelAction::Recover(id) => format!("{} recovers", name(*id)),
         other => format!("{other:?}"),
@@ -164,6 +171,7 @@ fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<S
             TruncateWhy::StopToLso => format!("{here} drops what is not stable: its log is truncated to {to}"),
             TruncateWhy::Alignment => format!("{here} aligns with its source: its log is truncated to {to}"),
             TruncateWhy::SourceShorter => format!("{here}'s log is longer than the one it copies: it is truncated to {to}"),
+            TruncateWhy::SourceCut => format!("{here}'s log loses its end: it is cut to {to}"),
             TruncateWhy::Diverging => format!("{here}'s log parts from the one it copies: it is truncated to {to}"),
         },
         Effect::MirrorState { to, source } => state_clause(here, *to, *source),
@@ -171,7 +179,9 @@ fn effect_clause(scenario: &Scenario, actor: usize, effect: &Effect) -> Option<S
             let epoch = recorded.epoch.map_or_else(|| "none".to_owned(), |e| e.to_string());
             format!("{here} records how far it has mirrored: offset {}, epoch {epoch}", recorded.offset)
         }
-        Effect::HighWatermark(to) if scenario.bounds.followers > 0 => format!("{here}'s high watermark is {to}"),
+        Effect::HighWatermark(to) if scenario.bounds.followers > 0 || scenario.bounds.tail > 0 => {
+            format!("{here}'s high watermark is {to}")
+        }
         Effect::HighWatermark(_) => return None,
         Effect::Roll(at) => format!("{here} begins a new segment at {at}"),
         Effect::Lead(epoch) if scenario.bounds.followers > 0 => format!("{here} leads with epoch {epoch}"),

@@ -35,6 +35,8 @@ pub struct Topology {
     pub script: &'static [ScriptLine],
     /// Two letters that stand for two partitions of one cluster: they share its coordinator, hence its producer ids.
     pub one_cluster: Option<(Cluster, Cluster)>,
+    /// The cluster that is none: in its place is a log that may do whatever a good source may (LINK-2).
+    pub environment: Option<Cluster>,
 }
 
 impl PartialEq for Topology {
@@ -53,7 +55,17 @@ const fn start(at: Cluster, source: Cluster, after: Option<u8>) -> ScriptLine {
 
 use Cluster::{A, B, C, D};
 
-/// All topologies.
+/// One link of a chain of any length. It stands apart from the topologies, which are made of clusters alone.
+pub const LINK: &Topology = &Topology {
+    name: "link",
+    about: "A to B to C, where A is any source whose log is good; B and C are stopped at any time, in any order",
+    clusters: &[(A, None), (B, Some(A)), (C, Some(B))],
+    script: &[stop(B, None), stop(C, None)],
+    one_cluster: None,
+    environment: Some(A),
+};
+
+/// All topologies of clusters.
 pub const TOPOLOGIES: &[Topology] = &[
     Topology {
         name: "active-passive",
@@ -61,6 +73,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, Some(A))],
         script: &[stop(B, None)],
         one_cluster: None,
+        environment: None,
     },
     Topology {
         name: "failback",
@@ -68,6 +81,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, Some(A))],
         script: &[stop(B, None), start(A, B, Some(0)), stop(A, Some(1)), start(B, A, Some(2)), stop(B, Some(3))],
         one_cluster: None,
+        environment: None,
     },
     Topology {
         name: "chain",
@@ -75,6 +89,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, Some(A)), (C, Some(B))],
         script: &[stop(B, None), stop(C, None)],
         one_cluster: None,
+        environment: None,
     },
     Topology {
         name: "chain-4",
@@ -82,6 +97,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, Some(A)), (C, Some(B)), (D, Some(C))],
         script: &[stop(B, None), stop(C, None)],
         one_cluster: None,
+        environment: None,
     },
     Topology {
         name: "fan-out",
@@ -89,6 +105,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, Some(A)), (C, Some(A))],
         script: &[stop(B, None), stop(C, None)],
         one_cluster: None,
+        environment: None,
     },
     Topology {
         name: "fan-in",
@@ -96,6 +113,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, None), (C, Some(A)), (D, Some(B))],
         script: &[stop(C, None), stop(D, None)],
         one_cluster: Some((C, D)),
+        environment: None,
     },
     Topology {
         name: "retarget",
@@ -103,6 +121,7 @@ pub const TOPOLOGIES: &[Topology] = &[
         clusters: &[(A, None), (B, Some(A)), (C, Some(A))],
         script: &[stop(B, None), stop(C, Some(0)), start(C, B, Some(1)), stop(C, Some(2))],
         one_cluster: None,
+        environment: None,
     },
 ];
 
@@ -110,13 +129,14 @@ impl Topology {
     /// The topology of this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<&'static Self> {
-        TOPOLOGIES.iter().find(|t| t.name == name)
+        TOPOLOGIES.iter().chain([LINK]).find(|t| t.name == name)
     }
 
     /// The clusters that can be writable at some time: the original sources, and those that the script stops.
     pub fn writable_clusters(&self) -> impl Iterator<Item = Cluster> + '_ {
         self.clusters
             .iter()
+            .filter(|(c, _)| self.environment != Some(*c))
             .filter(|(c, mirrors)| mirrors.is_none() || self.script.iter().any(|l| l.at == *c && l.command == Command::Stop))
             .map(|(c, _)| *c)
     }
@@ -130,7 +150,8 @@ impl Topology {
     /// The clusters in the order in which bounds give them a follower: mirrors before sources.
     pub fn clusters_by_need(&self) -> impl Iterator<Item = Cluster> + '_ {
         let mirrors = self.clusters.iter().filter(|(_, m)| m.is_some());
-        mirrors.chain(self.clusters.iter().filter(|(_, m)| m.is_none())).map(|(c, _)| *c)
+        let sources = self.clusters.iter().filter(|(c, m)| m.is_none() && self.environment != Some(*c));
+        mirrors.chain(sources).map(|(c, _)| *c)
     }
 
     /// Whether a barrier written by one cluster can reach another's log.

@@ -196,6 +196,17 @@ fn markers() {
     ]);
 }
 
+/// SILENT-1 looks at sequences of one epoch: a marker of transaction version 2 raises the epoch in the middle of a call.
+#[test]
+fn data_behind_a_marker_in_one_call_begin_a_new_epoch() {
+    let mut bench = Bench::new("raw");
+    bench.run("r5.0#0t");
+    let batches = ["CM5.1c0", "5.1#0t"].map(|text| bench.batch(text)).to_vec();
+    bench.fetched(FetchResponse::Batches { offset: Offset(1), batches, high_watermark: Offset(1) });
+    assert!(!bench.replica.journal.iter().any(|e| matches!(e, Effect::Anomaly(_))), "{:?}", bench.replica.journal);
+    assert_eq!(bench.state(), "{5:e1[0@2]c0txn@2} lso 2");
+}
+
 #[test]
 fn a_crash_leaves_one_batch_an_id() {
     check(&[

@@ -3,9 +3,9 @@
 use cleanslate_model::bounds::{Bounds, BoundsError};
 use cleanslate_model::design::{Design, DesignError, NAMED};
 use cleanslate_model::ids::Cluster;
-use cleanslate_model::property::{self, Group, PROPERTIES, PropertySpec};
+use cleanslate_model::property::{self, GUARANTEE, Group, PROPERTIES, PropertySpec};
 use cleanslate_model::scenario::Scenario;
-use cleanslate_model::topology::{TOPOLOGIES, Topology};
+use cleanslate_model::topology::{LINK, TOPOLOGIES, Topology};
 use thiserror::Error;
 
 /// Why a plan cannot be made.
@@ -18,7 +18,7 @@ pub enum PlanError {
     #[error(transparent)]
     Bounds(#[from] BoundsError),
     /// No such topology.
-    #[error("unknown topology '{name}'; topologies are {}", TOPOLOGIES.iter().map(|t| t.name).collect::<Vec<_>>().join(", "))]
+    #[error("unknown topology '{name}'; topologies are {}", TOPOLOGIES.iter().chain([LINK]).map(|t| t.name).collect::<Vec<_>>().join(", "))]
     Topology {
         /// The name.
         name: String,
@@ -110,6 +110,7 @@ impl Plan {
             let by_name = |n: &String| Topology::by_name(n).ok_or_else(|| PlanError::Topology { name: n.clone() });
             topologies.iter().map(by_name).collect::<Result<_, _>>()?
         };
+        let all_properties = properties.is_empty();
         let (properties, focus) = select(properties)?;
         let mut jobs = Vec::new();
         for topology in topologies {
@@ -117,6 +118,9 @@ impl Plan {
             if let Some(cluster) = focus.filter(|f| !topology.clusters.iter().any(|(c, _)| c == f)) {
                 return Err(PlanError::NoSuchCluster { topology: topology.name, cluster });
             }
+            // What a link passes on is checked with the promises.
+            let of_link = GUARANTEE.iter().filter(|_| all_properties && topology.environment.is_some());
+            let properties: Vec<_> = properties.iter().copied().chain(of_link).collect();
             for design in designs {
                 jobs.push(Job {
                     design: design.clone(),
@@ -170,6 +174,6 @@ fn select(names: &[String]) -> Result<Selection, PlanError> {
         chosen.extend(found);
     }
     // In the order of the table, each once.
-    let chosen = PROPERTIES.iter().filter(|p| chosen.iter().any(|c| c.id == p.id)).collect();
+    let chosen = PROPERTIES.iter().chain(&GUARANTEE).filter(|p| chosen.iter().any(|c| c.id == p.id)).collect();
     Ok((chosen, focus.and_then(|(cluster, _)| cluster)))
 }

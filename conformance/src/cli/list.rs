@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use cleanslate_model::design::NAMED;
 use cleanslate_model::property::PROPERTIES;
-use cleanslate_model::topology::{Command, TOPOLOGIES, Topology};
+use cleanslate_model::topology::{Command, LINK, TOPOLOGIES, Topology};
 use serde_json::{Value, json};
 
 use super::args::{ListArgs, Listing};
@@ -63,7 +63,7 @@ fn designs() -> Vec<Item> {
 }
 
 fn topologies() -> Vec<Item> {
-    TOPOLOGIES.iter().map(|t| item(t.name, t.about, &script(t), json!({ "script": script(t) }))).collect()
+    TOPOLOGIES.iter().chain([LINK]).map(|t| item(t.name, t.about, &script(t), json!({ "script": script(t) }))).collect()
 }
 
 fn script(topology: &Topology) -> Vec<String> {

@@ -109,5 +109,11 @@ fn producers(scenario: &Scenario) -> Vec<ProducerDecl> {
             cleanslate_model::client::ProducerKind::Transactional => ProducerKind::Transactional,
         },
     };
-    scenario.producers.iter().map(decl).collect()
+    let of_source = scenario.source_writers().map(|(writer, cluster)| ProducerDecl {
+        name: scenario.writer_name(writer),
+        cluster: cluster.name().to_owned(),
+        // It writes with and without transactions.
+        kind: ProducerKind::Transactional,
+    });
+    scenario.producers.iter().map(decl).chain(of_source).collect()
 }

@@ -4,7 +4,7 @@ use cleanslate_model::bounds::Bounds;
 use cleanslate_model::design::Design;
 use cleanslate_model::property;
 use cleanslate_model::scenario::{Scenario, State};
-use cleanslate_model::topology::{TOPOLOGIES, Topology};
+use cleanslate_model::topology::{LINK, TOPOLOGIES, Topology};
 use stateright::Model as _;
 
 use super::step_of;
@@ -69,7 +69,7 @@ fn successors(scenario: &Scenario, state: &State, step: &Step) -> Vec<State> {
 
 fn scenario_of(scenario: &ScenarioRef) -> Result<Scenario, String> {
     let topology = Topology::by_name(&scenario.topology).ok_or_else(|| {
-        let names: Vec<_> = TOPOLOGIES.iter().map(|t| t.name).collect();
+        let names: Vec<_> = TOPOLOGIES.iter().chain([LINK]).map(|t| t.name).collect();
         format!("the model has no topology '{}'; it has {}", scenario.topology, names.join(", "))
     })?;
     let mut design = Design::parse(&scenario.design).map_err(|e| e.to_string())?;

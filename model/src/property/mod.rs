@@ -1,11 +1,13 @@
 //! Properties and witnesses: what must never be seen, and what must be seen so that the former means something.
 
+mod guarantee;
 mod safety;
 mod stuck;
 mod witness;
 
 use crate::scenario::{Scenario, State};
 
+pub use guarantee::GUARANTEE;
 pub use safety::PROPERTIES;
 pub use witness::WITNESSES;
 
@@ -88,11 +90,12 @@ pub struct WitnessSpec {
 /// The property of this id.
 #[must_use]
 pub fn by_id(id: &str) -> Option<&'static PropertySpec> {
-    PROPERTIES.iter().find(|p| p.id == id)
+    PROPERTIES.iter().chain(&GUARANTEE).find(|p| p.id == id)
 }
 
-/// The properties that a group id or a property id names.
+/// The properties that a group id or a property id names. The guarantee belongs to a link and to no group of promises.
 #[must_use]
 pub fn select(name: &str) -> Vec<&'static PropertySpec> {
-    PROPERTIES.iter().filter(|p| p.id == name || p.group.id() == name).collect()
+    let promises = PROPERTIES.iter().filter(|p| p.id == name || p.group.id() == name);
+    promises.chain(GUARANTEE.iter().filter(|p| p.id == name)).collect()
 }

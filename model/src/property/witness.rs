@@ -2,11 +2,12 @@
 
 use super::WitnessSpec;
 use crate::batch::{Batch, Kind};
-use crate::design::{Barrier, OpenTransactions};
+use crate::design::{Barrier, Clears, OpenTransactions};
 use crate::ids::{Cluster, ProducerId};
 use crate::mirror::MirrorState;
 use crate::replica::Role;
 use crate::scenario::Scenario;
+use crate::truth::is_same_batch;
 
 fn is_barrier(batch: &Batch) -> bool {
     matches!(batch.kind, Kind::Barrier { .. })
@@ -22,7 +23,7 @@ fn sees_mirrored_ids(s: &Scenario) -> bool {
 }
 
 /// All witnesses.
-pub static WITNESSES: [WitnessSpec; 12] = [
+pub static WITNESSES: [WitnessSpec; 15] = [
     WitnessSpec {
         id: "local-after-stop",
         about: "a former mirror takes a local producer's batch",
@@ -37,7 +38,10 @@ pub static WITNESSES: [WitnessSpec; 12] = [
     WitnessSpec {
         id: "producer-ids-collide",
         about: "two real producers that were given one producer id by their clusters both have batches in one log",
-        applies: |s| s.bounds.commands > 0 && s.bounds.idempotent > 0 && s.bounds.batches > 1,
+        applies: |s| {
+            // An arbitrary source has no producers that were given ids.
+            s.topology.environment.is_none() && s.bounds.commands > 0 && s.bounds.idempotent > 0 && s.bounds.batches > 1
+        },
         condition: |s, st| {
             s.leaders(st).any(|(_, r)| {
                 let writers = r.durable.log.iter().filter_map(|b| b.author.for_display().writer);
@@ -119,6 +123,48 @@ pub static WITNESSES: [WitnessSpec; 12] = [
         condition: |s, st| {
             let bumped = |b: &Batch| b.producer_epoch.0 == 1 && b.kind == Kind::Data { transactional: false };
             s.replicas(st).any(|(_, r)| r.durable.log.iter().any(bumped))
+        },
+    },
+    WitnessSpec {
+        id: "source-cut-under-its-mirror",
+        about: "an arbitrary source has lost a batch that its mirror still holds",
+        applies: |s| s.topology.environment.is_some() && s.bounds.cuts > 0,
+        condition: |s, st| {
+            let lost = |log: &[Batch], source: &[Batch]| {
+                log.iter().enumerate().any(|(i, b)| source.get(i).is_none_or(|other| !is_same_batch(b, other)))
+            };
+            s.leaders(st).filter(|(_, r)| r.mirror.state == MirrorState::Mirroring).any(|(_, r)| {
+                let source = r.mirror.source.filter(|source| s.topology.environment == Some(*source));
+                source.and_then(|source| s.leader(st, source)).is_some_and(|(_, a)| lost(&r.durable.log, &a.durable.log))
+            })
+        },
+    },
+    WitnessSpec {
+        id: "two-barriers-in-a-row",
+        about: "a mirror holds two barriers of its arbitrary source, with nothing between them",
+        applies: |s| s.topology.environment.is_some() && s.bounds.source > 1 && s.design.barrier == Barrier::OnStop,
+        condition: |s, st| {
+            let old = |b: &Batch| is_barrier(b) && Some(written_at(b)) == s.topology.environment;
+            s.leaders(st).any(|(b, r)| {
+                s.is_judged(b) && r.durable.log.iter().zip(r.durable.log.iter().skip(1)).any(|(x, y)| old(x) && old(y))
+            })
+        },
+    },
+    WitnessSpec {
+        id: "several-former-writers",
+        about: "a mirror holds batches of two real producers of its arbitrary source under one id, a barrier between them",
+        applies: |s| {
+            // Where a barrier leaves some ids, no leader takes a second producer under one of them.
+            let clears = s.design.barrier == Barrier::OnStop && s.design.clears != Clears::NegativeIds;
+            s.topology.environment.is_some() && s.bounds.source > 2 && clears
+        },
+        condition: |s, st| {
+            let former = |b: &&Batch| !is_barrier(b) && Some(written_at(b)) == s.topology.environment;
+            let writer = |b: &Batch| b.author.for_display().writer;
+            s.leaders(st).filter(|(b, _)| s.is_judged(*b)).any(|(_, r)| {
+                let old: Vec<&Batch> = r.durable.log.iter().filter(former).collect();
+                old.iter().any(|x| old.iter().any(|y| x.producer_id == y.producer_id && writer(x) != writer(y)))
+            })
         },
     },
 ];

@@ -208,8 +208,10 @@ impl Info {
         Ok(finding)
     }
 
+    /// The newest sequence of the known epoch: a marker earlier in this call may have raised it above that of the live entry.
     fn last_sequence(&self) -> Sequence {
-        let newest = self.updated.window.last().or_else(|| self.current.and_then(|c| c.window.last()));
+        let live = self.current.filter(|c| c.epoch == self.updated.epoch);
+        let newest = self.updated.window.last().or_else(|| live.and_then(|c| c.window.last()));
         newest.map_or(Sequence(-1), |c| c.sequence)
     }
 

@@ -6,6 +6,7 @@
 mod follow;
 mod lead;
 mod mirroring;
+mod source;
 mod stop;
 
 use std::sync::Arc;

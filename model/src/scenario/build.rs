@@ -13,7 +13,8 @@ use crate::ids::{Broker, Cluster};
 use crate::node::{Chances, Directory, Node, Role};
 use crate::property;
 use crate::replica::ReplicaConfig;
-use crate::topology::Topology;
+use crate::source::{Dropped, SourceConfig};
+use crate::topology::{LINK, Topology};
 use crate::truth::Writer;
 
 impl Scenario {
@@ -26,6 +27,19 @@ impl Scenario {
     /// The scenario with all properties.
     #[must_use]
     pub fn with_reduction(design: Design, topology: &'static Topology, bounds: Bounds, reduction: Reduction) -> Self {
+        Self::build(design, topology, bounds, reduction, None)
+    }
+
+    /// One link behind an arbitrary source (LINK-2), with the guarantee's own properties; the source keeps all assumptions but one, if
+    /// one is dropped.
+    #[must_use]
+    pub fn link(design: Design, bounds: Bounds, reduction: Reduction, dropped: Option<Dropped>) -> Self {
+        let mut scenario = Self::build(design, LINK, bounds, reduction, dropped);
+        scenario.properties.extend(&property::GUARANTEE);
+        scenario
+    }
+
+    fn build(design: Design, topology: &'static Topology, bounds: Bounds, reduction: Reduction, dropped: Option<Dropped>) -> Self {
         let producers = producers(topology, &bounds);
         let directory = Arc::new(directory(topology, &bounds));
         let chances = Chances {
@@ -42,6 +56,10 @@ impl Scenario {
         let has_peer = |cluster: Cluster| directory.replica(Broker { cluster, number: 1 }).is_some();
         let replicas = directory.brokers.iter().map(|broker| {
             let cluster = broker.cluster;
+            if topology.environment == Some(cluster) {
+                let first = Writer(u8::try_from(producers.len()).unwrap_or(u8::MAX));
+                return node(Role::Source(Box::new(SourceConfig::new(design, cluster, bounds, first, dropped))));
+            }
             let config = ReplicaConfig {
                 design,
                 broker: *broker,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use stateright::actor::{Envelope, Id, Network};
 
-use super::{Scenario, State, replica_of};
+use super::{Reduction, Scenario, State, replica_of};
 use crate::client::ProducerKind;
+use crate::controller::Controller;
 use crate::design::UnansweredAtStart;
 use crate::effect::Effect;
 use crate::ids::{Broker, Cluster};
@@ -25,16 +26,30 @@ impl Scenario {
         }
     }
 
+    /// An arbitrary source that no one reads any more, nor ever will, is nothing, so that equal situations are equal states (RED-3).
+    pub(super) fn forget_unread_source(&self, state: &mut State) {
+        let Some(cluster) = self.topology.environment.filter(|_| self.reduction == Reduction::Urgent) else { return };
+        let reads = |c: &Controller| {
+            c.mirror.source == Some(cluster) && matches!(c.mirror.state, MirrorState::Mirroring | MirrorState::LogAlignment)
+        };
+        let is_read = self.topology.clusters.iter().any(|(c, _)| self.controller(state, *c).is_some_and(reads));
+        for (actor, node) in self.inner.actors.iter().enumerate() {
+            if let Role::Source(config) = &node.role
+                && !is_read
+                && !state.network.iter_deliverable().any(|e| usize::from(e.dst) == actor)
+                && let Some(slot) = state.actor_states.get_mut(actor)
+            {
+                *slot = Arc::new(NodeState::Source(Box::new(config.initial())));
+            }
+        }
+    }
+
     pub(super) fn drain_journal(&self, state: &mut State, actor: usize) -> Vec<Effect> {
         match state.actor_states.get_mut(actor) {
-            Some(slot) => match &**slot {
-                NodeState::Replica(replica) if !replica.journal.is_empty() => match Arc::make_mut(slot) {
-                    NodeState::Replica(replica) => std::mem::take(&mut replica.journal),
-                    _ => Vec::new(),
-                },
-                _ => Vec::new(),
-            },
-            None => Vec::new(),
+            Some(slot) if slot.replica().is_some_and(|r| !r.journal.is_empty()) => {
+                Arc::make_mut(slot).replica_mut().map(|r| std::mem::take(&mut r.journal)).unwrap_or_default()
+            }
+            _ => Vec::new(),
         }
     }
 

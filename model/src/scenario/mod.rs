@@ -24,7 +24,7 @@ use crate::design::Design;
 use crate::effect::Effect;
 use crate::ids::{Broker, Cluster};
 use crate::message::Msg;
-use crate::node::{Directory, Node, NodeState, Timer};
+use crate::node::{Directory, Node, NodeState, Role, Timer};
 use crate::property::{self, PropertySpec, WitnessSpec};
 use crate::replica::Replica;
 use crate::topology::Topology;
@@ -105,10 +105,7 @@ pub struct Scenario {
 impl Scenario {
     /// The replicas, the first broker of each cluster before the second ones.
     pub fn replicas<'s>(&self, state: &'s State) -> impl Iterator<Item = (Broker, &'s Replica)> + use<'s, '_> {
-        self.directory.brokers.iter().zip(&state.actor_states).filter_map(|(broker, s)| match &**s {
-            NodeState::Replica(replica) => Some((*broker, &**replica)),
-            _ => None,
-        })
+        self.directory.brokers.iter().zip(&state.actor_states).filter_map(|(broker, s)| Some((*broker, s.replica()?)))
     }
 
     /// The controller of a cluster.
@@ -135,13 +132,13 @@ impl Scenario {
 
     /// The replicas that the properties look at.
     pub fn judged<'s>(&self, state: &'s State) -> impl Iterator<Item = (Broker, &'s Replica)> + use<'s, '_> {
-        self.replicas(state).filter(|(broker, _)| self.focus.is_none_or(|f| f == broker.cluster))
+        self.replicas(state).filter(|(broker, _)| self.is_judged(*broker))
     }
 
-    /// Whether the properties look at this replica.
+    /// Whether the properties look at this replica. Of an arbitrary source everything is assumed and nothing is proved.
     #[must_use]
     pub fn is_judged(&self, broker: Broker) -> bool {
-        self.focus.is_none_or(|f| f == broker.cluster)
+        self.topology.environment != Some(broker.cluster) && self.focus.is_none_or(|f| f == broker.cluster)
     }
 
     /// Whether a step can be taken that must come at some time, unless it is prevented: the delivery of a message, a step of a sequence, the
@@ -163,10 +160,23 @@ impl Scenario {
         }
     }
 
+    /// The real producers of an arbitrary source, if there is one, with its cluster.
+    pub fn source_writers(&self) -> impl Iterator<Item = (Writer, Cluster)> + '_ {
+        let sources = self.inner.actors.iter().filter_map(|node| match &node.role {
+            Role::Source(config) => Some(config),
+            _ => None,
+        });
+        sources.flat_map(|config| config.writers().map(|writer| (writer, config.replica.broker.cluster)))
+    }
+
     /// The name of a real producer in stories: its cluster's letter in lower case and a number.
     #[must_use]
     pub fn writer_name(&self, writer: Writer) -> String {
-        let Some(config) = self.producers.get(usize::from(writer.0)) else { return "?".to_owned() };
+        let number = usize::from(writer.0);
+        let Some(config) = self.producers.get(number) else {
+            // A real producer of an arbitrary source.
+            return format!("s{}", number.saturating_sub(self.producers.len()) + 1);
+        };
         let earlier = self.producers.iter().take(usize::from(writer.0)).filter(|p| p.cluster == config.cluster).count();
         format!("{}{}", config.cluster.name().to_lowercase(), earlier + 1)
     }
@@ -178,10 +188,7 @@ impl Scenario {
 }
 
 fn replica_of(state: &State, actor: usize) -> Option<&Replica> {
-    match &**state.actor_states.get(actor)? {
-        NodeState::Replica(replica) => Some(replica),
-        _ => None,
-    }
+    state.actor_states.get(actor)?.replica()
 }
 
 impl Model for Scenario {
@@ -200,6 +207,7 @@ impl Model for Scenario {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         self.inner.actions(state, actions);
         actions.retain(|a| self.may_take(state, a));
+        actions.extend(self.source_actions(state));
         if self.reduction == Reduction::None {
             return;
         }

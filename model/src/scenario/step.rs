@@ -23,6 +23,7 @@ impl Scenario {
     pub(super) fn macro_step(&self, state: &State, action: &Action, mut steps: Option<&mut Vec<MicroStep>>) -> Option<State> {
         let mut next = self.micro_step(state, action, &mut steps)?;
         self.close(&mut next, &mut steps);
+        self.forget_unread_source(&mut next);
         Some(next)
     }
 

@@ -5,10 +5,12 @@
 
 mod anomaly;
 mod facts;
+mod guarantee;
 mod judge;
 
 pub use anomaly::{Anomalies, Anomaly};
 pub use facts::{Author, Contributors, Stint, Writer};
+pub use guarantee::{Known, Order, Part, broken_part, epochs_tell};
 pub use judge::{
     barrier_before_local, commits_commit, foreign_marker, holds_acknowledged, is_same_batch, is_same_data, log_pid_single_producer,
     logs_match, no_barrier_after_local, no_batch_twice, psm_entry_single_producer, reads_committed, same_content,
