@@ -4,6 +4,8 @@
 
 #[path = "dump/arbitrary.rs"]
 mod arbitrary;
+#[path = "dump/damaged.rs"]
+mod damaged;
 #[path = "dump/golden.rs"]
 mod golden;
 #[path = "dump/json.rs"]

@@ -28,7 +28,7 @@ pub enum DumpError {
     Batch {
         /// Where the batch begins in the file.
         position: u64,
-        /// What is wrong; it counts from the first byte of the batch.
+        /// What is wrong; it counts from the first byte of the batch, or of the key or value of a control record.
         source: DecodeError,
     },
     /// The sanity check of an index fails.

@@ -1,5 +1,6 @@
 //! What is odd about the files, told at the end.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::json::{Line, write_line};
@@ -10,14 +11,25 @@ pub const MAX_FINDINGS: usize = 100_000;
 /// Pairs of numbers, of which so many are kept.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    kept: Vec<(i64, i64)>,
+    /// In the order in which they are told.
+    kept: BTreeMap<i64, (i64, i64)>,
     more: u64,
 }
 
 impl Pairs {
+    /// Adds a pair behind the others.
     pub(super) fn add(&mut self, first: i64, second: i64) {
-        if self.kept.len() < MAX_FINDINGS {
-            self.kept.push((first, second));
+        self.keep(i64::try_from(self.kept.len()).unwrap_or(i64::MAX), (first, second));
+    }
+
+    /// Adds a pair where its first number belongs, in place of one that has the same.
+    pub(super) fn put(&mut self, first: i64, second: i64) {
+        self.keep(first, (first, second));
+    }
+
+    fn keep(&mut self, key: i64, pair: (i64, i64)) {
+        if self.kept.len() < MAX_FINDINGS || self.kept.contains_key(&key) {
+            self.kept.insert(key, pair);
         } else {
             self.more = self.more.saturating_add(1);
         }
@@ -47,7 +59,7 @@ struct Kind {
     pairs: fn(&Findings) -> &Pairs,
     /// The fields of the pair in JSON.
     fields: (&'static str, &'static str),
-    newest_first: bool,
+    descending: bool,
 }
 
 const KINDS: [Kind; 5] = [
@@ -57,7 +69,7 @@ const KINDS: [Kind; 5] = [
         entry: |index, log| format!("  Index offset: {index}, log offset: {log}"),
         pairs: |findings| &findings.index_mismatches,
         fields: ("index_offset", "log_offset"),
-        newest_first: true,
+        descending: true,
     },
     Kind {
         name: "timestamp-mismatch",
@@ -65,7 +77,7 @@ const KINDS: [Kind; 5] = [
         entry: |index, log| format!("  Index timestamp: {index}, log timestamp: {log}"),
         pairs: |findings| &findings.timestamp_mismatches,
         fields: ("index_timestamp", "log_timestamp"),
-        newest_first: false,
+        descending: false,
     },
     Kind {
         name: "timestamp-out-of-order",
@@ -73,7 +85,7 @@ const KINDS: [Kind; 5] = [
         entry: |index, previous| format!("  Index timestamp: {index}, Previously indexed timestamp: {previous}"),
         pairs: |findings| &findings.timestamps_out_of_order,
         fields: ("index_timestamp", "previous_timestamp"),
-        newest_first: false,
+        descending: false,
     },
     Kind {
         name: "offset-not-found",
@@ -81,7 +93,7 @@ const KINDS: [Kind; 5] = [
         entry: |index, log| format!("Indexed offset: {index}, found log offset: {log}"),
         pairs: |findings| &findings.offsets_not_found,
         fields: ("index_offset", "log_offset"),
-        newest_first: false,
+        descending: false,
     },
     Kind {
         name: "non-consecutive-offsets",
@@ -89,14 +101,14 @@ const KINDS: [Kind; 5] = [
         entry: |first, second| format!("  {first} is followed by {second}"),
         pairs: |findings| &findings.non_consecutive,
         fields: ("offset", "next_offset"),
-        newest_first: false,
+        descending: false,
     },
 ];
 
 impl Kind {
     fn entries<'f>(&self, findings: &'f Findings) -> Box<dyn Iterator<Item = (i64, i64)> + 'f> {
-        let kept = (self.pairs)(findings).kept.iter().copied();
-        if self.newest_first { Box::new(kept.rev()) } else { Box::new(kept) }
+        let kept = (self.pairs)(findings).kept.values().copied();
+        if self.descending { Box::new(kept.rev()) } else { Box::new(kept) }
     }
 
     fn more(&self, findings: &Findings) -> u64 {

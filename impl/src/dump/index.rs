@@ -119,7 +119,7 @@ impl Dumper<'_> {
             let batch = scanner.next().map_err(|error| super::log::scan_error(position, error))?;
             let last_offset = batch.ok_or(DumpError::NoBatch { position: i64::from(entry.position) })?.last_offset();
             if last_offset != entry.offset {
-                findings.index_mismatches.add(entry.offset.get(), last_offset.get());
+                findings.index_mismatches.put(entry.offset.get(), last_offset.get());
             }
             if !self.options.verify_index_only {
                 self.offset_index_entry(file, entry)?;

@@ -116,7 +116,7 @@ impl Dumper<'_> {
         for record in &records {
             let offset = record.record.offset.get();
             if offset != last_offset.wrapping_add(1) {
-                findings.non_consecutive.add(*last_offset, offset);
+                findings.non_consecutive.put(*last_offset, offset);
             }
             *last_offset = offset;
             if self.options.json {

@@ -84,36 +84,3 @@ proptest! {
         }
     }
 }
-
-/// An index that points at the middle of a batch, behind the end, and below 0.
-#[test]
-fn positions_that_begin_no_batch_end_the_dump() {
-    let batch = BatchBuilder::new(Offset(7)).record(None, Some(&[0; 100])).build().unwrap();
-    let entry = |position: i32| [5_i32.to_be_bytes(), position.to_be_bytes()].concat();
-    for (position, class) in [
-        (1000, "IllegalArgumentException"),
-        (-1, "IllegalArgumentException"),
-        (i32::try_from(batch.size_in_bytes()).unwrap(), "NoSuchElementException"),
-        (70, "CorruptRecordException"),
-    ] {
-        let mut storage = MemoryStorage::new();
-        storage.append(NAMES[0], batch.bytes()).unwrap();
-        storage.append(NAMES[1], &entry(position).into()).unwrap();
-        let dumped = dump(&storage, &[NAMES[1]], DumpOptions::default());
-        assert_eq!(dumped.error.unwrap().kafka_class(), Some(class), "{position}");
-        assert_eq!(dumped.out, format!("Dumping {}\n", NAMES[1]));
-    }
-}
-
-/// Kafka's tool leaves an empty index behind when there was none.
-#[test]
-fn a_missing_companion_is_an_error_and_is_not_made() {
-    let mut storage = MemoryStorage::new();
-    storage.append(NAMES[2], &Bytes::from_static(&[0; 12])).unwrap();
-    let missing = dump(&storage, &[NAMES[2]], DumpOptions::default());
-    assert_eq!(missing.error.unwrap().kafka_class(), Some("NoSuchFileException"));
-    storage.append(NAMES[0], &Bytes::new()).unwrap();
-    let missing = dump(&storage, &[NAMES[2]], DumpOptions::default());
-    assert_eq!(missing.error.unwrap().to_string(), "00000000000000000007.index: no such file");
-    assert_eq!(storage.names().unwrap(), [NAMES[0], NAMES[2]]);
-}
