@@ -31,6 +31,7 @@ fn run(command: Command) -> Result<ExitCode, CliError> {
         Command::Explore(args) => cli::explore::run(&args),
         Command::Kill(args) => cli::kill::run(&args),
         Command::Conform(args) => cli::conform::run(&args),
+        Command::Dump(args) => cli::dump::run(&args),
         Command::Trace(args) => cli::trace::run(&args, &cli::trace::Hooks { model: Some(in_model) }),
     }
 }

@@ -275,3 +275,17 @@ fn a_log_is_the_same_on_each_storage() {
         assert_eq!(in_memory.storage().read_all(&name), on_disk.storage().read_all(&name));
     }
 }
+
+/// A reader of files that belong to others changes none of them.
+#[test]
+fn an_existing_directory_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.log"), "abc").unwrap();
+    std::fs::write(dir.path().join("x.log.tmp"), "unfinished").unwrap();
+    let storage = FileStorage::existing(dir.path());
+    assert_eq!(storage.read_all("x.log"), Ok(Some(bytes("abc"))));
+    assert!(dir.path().join("x.log.tmp").exists());
+    let nowhere = dir.path().join("nowhere");
+    assert_eq!(FileStorage::existing(&nowhere).len("x.log"), Ok(None));
+    assert!(!nowhere.exists());
+}

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::dump_args::DumpArgs;
+
 /// Producer ids under Kafka cluster mirroring: check designs, read their counterexamples, run them on real logs.
 ///
 /// Exit codes: 0 as expected, 1 violated or failed, 2 usage or unreadable input, 3 inconclusive.
@@ -31,6 +33,8 @@ pub enum Command {
     Trace(TraceArgs),
     /// Hold an implementation against the model and against traces
     Conform(ConformArgs),
+    /// Print what is in files of a partition, as kafka-dump-log does
+    Dump(DumpArgs),
 }
 
 /// The arguments of `cleanslate check`.

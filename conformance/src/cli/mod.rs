@@ -3,6 +3,8 @@
 pub mod args;
 pub mod check;
 pub mod conform;
+pub mod dump;
+mod dump_args;
 pub mod explore;
 mod kafka;
 pub mod kill;
@@ -16,10 +18,14 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use cleanslate_log::dump::DumpError;
+
 use crate::check::CounterexampleError;
 use crate::replay::ReplayError;
 use crate::target::TargetError;
 use crate::trace::TraceError;
+
+pub use dump_args::DumpArgs;
 
 pub use args::{CheckArgs, Cli, Command, ConformArgs, Engine, ExploreArgs, KillArgs, ListArgs, Listing, TraceArgs, TraceCommand};
 
@@ -58,6 +64,14 @@ pub enum CliError {
     /// Model and the log of this project part already, so that nothing else can be held against them.
     #[error("{0}")]
     Parting(String),
+    /// A file cannot be dumped to its end.
+    #[error("{file}: {source}")]
+    Dump {
+        /// The path as it was given.
+        file: String,
+        /// Why.
+        source: Box<DumpError>,
+    },
     /// Model, log and trace file do not agree on a counterexample.
     #[error(transparent)]
     Counterexample(#[from] Box<CounterexampleError>),
@@ -72,6 +86,8 @@ impl CliError {
             Self::Trace(e) => matches!(e, TraceError::Write { .. }),
             // A scenario that the target does not know is input that it cannot read; so is an operation that makes no sense where it stands.
             Self::Replay { source, .. } => matches!(source.cause(), TargetError::Failed(_)),
+            // What a file says wrongly is input that cannot be read.
+            Self::Dump { source, .. } => matches!(**source, DumpError::Output(_)),
             Self::Output(_) | Self::Counterexample(_) | Self::Adapter(_) | Self::Parting(_) => true,
         };
         ExitCode::from(if failed { EXIT_FAILED } else { EXIT_USAGE })

@@ -7,6 +7,8 @@ mod common;
 #[cfg(test)]
 mod draw;
 #[cfg(test)]
+mod dump;
+#[cfg(test)]
 mod read_write;
 #[cfg(test)]
 mod replay;

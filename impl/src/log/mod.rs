@@ -20,7 +20,7 @@ mod recover;
 mod replace;
 mod result;
 mod roll;
-mod scan;
+pub(crate) mod scan;
 mod segment;
 mod split;
 mod timestamps;

@@ -12,7 +12,7 @@ const MIN_BYTES: u64 = 18;
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Reads the batches of a file in order, holding one window of it in memory.
-pub(super) struct Scanner<'a, S> {
+pub(crate) struct Scanner<'a, S> {
     storage: &'a S,
     name: &'a str,
     len: u64,
@@ -23,7 +23,7 @@ pub(super) struct Scanner<'a, S> {
 
 /// Why the bytes at the scanner's position are no batch.
 #[derive(Debug)]
-pub(super) enum ScanError {
+pub(crate) enum ScanError {
     Corrupt(DecodeError),
     Unsupported(DecodeError),
     Storage(StorageError),
@@ -46,17 +46,34 @@ impl From<DecodeError> for ScanError {
 
 impl<'a, S: Storage> Scanner<'a, S> {
     /// Reads from a byte of the file; a file that is not there is empty.
-    pub(super) fn new(storage: &'a S, name: &'a str, from: u64) -> Result<Self, StorageError> {
+    pub(crate) fn new(storage: &'a S, name: &'a str, from: u64) -> Result<Self, StorageError> {
         Ok(Self { storage, name, len: storage.len(name)?.unwrap_or(0), position: from, window: Bytes::new(), window_at: from })
     }
 
+    /// Goes on at another byte, as if the file ended at `end` where that is in front of its end. What was read is kept if it serves.
+    pub(crate) fn seek(&mut self, position: u64, end: u64) -> Result<(), StorageError> {
+        self.len = self.storage.len(self.name)?.unwrap_or(0).min(end);
+        self.position = position;
+        let window_end = self.window_at.saturating_add(self.window.len() as u64);
+        if position < self.window_at || position > window_end {
+            self.window = Bytes::new();
+            self.window_at = position;
+        }
+        Ok(())
+    }
+
+    /// Where the file ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.len
+    }
+
     /// Where the next batch begins, or where reading ended.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
     /// The next batch, not checked beyond its header; `None` at the end and when the last batch is not whole.
-    pub(super) fn next(&mut self) -> Result<Option<AnyBatch>, ScanError> {
+    pub(crate) fn next(&mut self) -> Result<Option<AnyBatch>, ScanError> {
         let left = self.len.saturating_sub(self.position);
         if left < MIN_BYTES {
             return Ok(None);
@@ -83,7 +100,7 @@ impl<'a, S: Storage> Scanner<'a, S> {
     }
 
     /// The next batch; one of a magic that there is none of is an error, as where Kafka reads from memory.
-    pub(super) fn next_known(&mut self) -> Result<Option<AnyBatch>, ScanError> {
+    pub(crate) fn next_known(&mut self) -> Result<Option<AnyBatch>, ScanError> {
         let batch = self.next()?;
         match batch.as_ref().and_then(AnyBatch::as_v2).map(|batch| batch.header().magic) {
             Some(magic) if magic != MAGIC_V2 => {

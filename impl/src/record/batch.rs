@@ -238,6 +238,18 @@ impl RecordBatch {
         self.decoded_records(max_decompressed_bytes, false)
     }
 
+    /// As [`RecordBatch::records_within`], with the records in front of the error. Where bytes follow the last record, that one is
+    /// not among them, as a reader who takes one after the other learns of the bytes when he takes it.
+    #[must_use]
+    pub fn records_and_error(&self, max_decompressed_bytes: usize) -> (Vec<Record>, Option<DecodeError>) {
+        let mut records = Vec::new();
+        let error = self.read_records(max_decompressed_bytes, false, &mut records).err();
+        if matches!(error.as_ref().map(DecodeError::innermost), Some(DecodeError::TrailingBytes { .. })) {
+            records.pop();
+        }
+        (records, error)
+    }
+
     /// As [`RecordBatch::records_within`], but of compressed records, the length fields are not held against the fields
     /// (Kafka: `DefaultRecordBatch.skipKeyValueIterator`).
     pub(super) fn skimmed_records(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
@@ -246,19 +258,24 @@ impl RecordBatch {
     }
 
     fn decoded_records(&self, max_decompressed_bytes: usize, skim: bool) -> Result<Vec<Record>, DecodeError> {
+        let mut records = Vec::new();
+        self.read_records(max_decompressed_bytes, skim, &mut records)?;
+        Ok(records)
+    }
+
+    fn read_records(&self, max_decompressed_bytes: usize, skim: bool, records: &mut Vec<Record>) -> Result<(), DecodeError> {
         let Some(payload) = self.payload(max_decompressed_bytes)? else {
-            return Ok(Vec::new());
+            return Ok(());
         };
         payload.read(|cursor| {
             // The declared count is believed as far as there are bytes for it.
             let possible = cursor.remaining() / MIN_RECORD_BYTES;
-            let mut records = Vec::with_capacity(usize::try_from(payload.count).unwrap_or(possible).min(possible));
+            records.reserve_exact(usize::try_from(payload.count).unwrap_or(possible).min(possible));
             for _ in 0..payload.count {
                 let record = if skim { RawRecord::skim(cursor)? } else { RawRecord::decode(cursor)? };
                 records.push(record.into_record(&self.header)?);
             }
-            cursor.finish("the last record")?;
-            Ok(records)
+            cursor.finish("the last record")
         })
     }
 

@@ -44,6 +44,13 @@ impl FileStorage {
         Ok(Self { dir, open: BTreeMap::new() })
     }
 
+    /// The files of a directory as they are, for readers only: nothing is created, and nothing that a crash left is removed. A
+    /// directory that is not there has no files.
+    #[must_use]
+    pub fn existing(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), open: BTreeMap::new() }
+    }
+
     /// The directory.
     #[must_use]
     pub fn dir(&self) -> &Path {

@@ -1,0 +1,59 @@
+//! The entries of an index file, read page by page.
+
+use bytes::Bytes;
+
+use super::{DumpError, len_of};
+use crate::storage::Storage;
+
+/// So many entries are read at once.
+const PAGE_ENTRIES: u64 = 1024;
+
+/// The entries of a file, all of the same size; what follows the last whole one is not read.
+pub(super) struct Entries<'a, S> {
+    storage: &'a S,
+    name: &'a str,
+    entry_bytes: usize,
+    len: u64,
+    count: u64,
+    page: Bytes,
+    /// The first entry of the page.
+    first: u64,
+}
+
+impl<'a, S: Storage> Entries<'a, S> {
+    pub(super) fn open(storage: &'a S, name: &'a str, entry_bytes: usize) -> Result<Self, DumpError> {
+        let len = len_of(storage, name)?;
+        let count = len.checked_div(entry_bytes as u64).unwrap_or(0);
+        Ok(Self { storage, name, entry_bytes, len, count, page: Bytes::new(), first: 0 })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The length of the file, in bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// An entry; `None` where there is none.
+    pub(super) fn get(&mut self, index: u64) -> Result<Option<Bytes>, DumpError> {
+        if index >= self.count {
+            return Ok(None);
+        }
+        if let Some(entry) = self.in_page(index) {
+            return Ok(Some(entry));
+        }
+        self.first = index - index % PAGE_ENTRIES;
+        let page_bytes = usize::try_from(PAGE_ENTRIES).unwrap_or(1).saturating_mul(self.entry_bytes);
+        self.page = self.storage.read(self.name, self.first.saturating_mul(self.entry_bytes as u64), page_bytes)?;
+        Ok(self.in_page(index))
+    }
+
+    fn in_page(&self, index: u64) -> Option<Bytes> {
+        let at = usize::try_from(index.checked_sub(self.first)?).ok()?.checked_mul(self.entry_bytes)?;
+        let end = at.checked_add(self.entry_bytes)?;
+        (end <= self.page.len()).then(|| self.page.slice(at..end))
+    }
+}
