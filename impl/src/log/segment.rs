@@ -92,10 +92,18 @@ impl Segment {
         self.slots.last().map_or(self.base_offset, |slot| slot.last_offset.plus(1))
     }
 
-    /// The batches from the one that holds or follows an offset.
+    /// The batches from the one that holds or follows an offset. A set of an old format may begin within the batch before it: then the one
+    /// that begins with the offset counts, or else the last that begins below it (Kafka: `FileRecords.searchForOffsetFromPosition`).
     pub(super) fn slots_from(&self, offset: Offset) -> &[BatchSlot] {
-        let index = self.slots.partition_point(|slot| slot.last_offset < offset);
-        self.slots.get(index..).unwrap_or_default()
+        let holds = self.slots.partition_point(|slot| slot.last_offset < offset);
+        let mut from = self.slots.get(holds..).unwrap_or_default();
+        while let [first, rest @ ..] = from
+            && first.base_offset < offset
+            && rest.first().is_some_and(|next| next.base_offset <= offset)
+        {
+            from = rest;
+        }
+        from
     }
 
     /// Sizes of the log, the offset index and the time index, in bytes.
