@@ -12,21 +12,17 @@ use cleanslate_model::topology::{TOPOLOGIES, Topology};
 
 const PAGE: &str = include_str!("../../specs/deep.md");
 
-/// The columns of a table that `check` prints, by the names in its header; each cell is as wide as its column, the last words are numbers.
+/// The lines of the tables that `check` prints: design, topology, verdicts. Cells are at least two blanks apart.
 fn rows() -> Vec<(String, String, Vec<String>)> {
     let mut rows = Vec::new();
-    let mut columns: Vec<usize> = Vec::new();
+    let mut columns = 0;
     for line in PAGE.lines() {
-        if line.starts_with("design ") {
-            columns = Group::ALL.iter().filter_map(|g| line.find(g.id())).collect();
-            columns.push(line.find("states").unwrap() - 4);
-            continue;
-        }
-        let mut words = line.split_whitespace();
-        let (Some(design), Some(topology)) = (words.next(), words.next()) else { continue };
-        if NAMED.iter().any(|d| d.name == design) && Topology::by_name(topology).is_some() {
-            let cells = columns.windows(2).map(|ends| line[ends[0]..ends[1].min(line.len())].trim().to_owned());
-            rows.push((design.to_owned(), topology.to_owned(), cells.collect()));
+        let cells: Vec<String> = line.split("  ").map(|c| c.trim().to_owned()).filter(|c| !c.is_empty()).collect();
+        let [design, topology, rest @ ..] = cells.as_slice() else { continue };
+        if design == "design" {
+            columns = rest.iter().filter(|c| Group::ALL.iter().any(|g| g.id() == c.as_str())).count();
+        } else if NAMED.iter().any(|d| d.name == design) && Topology::by_name(topology).is_some() {
+            rows.push((design.clone(), topology.clone(), rest[..columns].to_vec()));
         }
     }
     rows
