@@ -125,7 +125,7 @@ impl Adapter {
         self.next_id += 1;
         let state = asked || is_state;
         self.pending.push_back(Pending { id, operation: name, state, leaves_open: operation.leaves_open() });
-        self.process.send(line);
+        self.process.send(&line);
         Ok(())
     }
 

@@ -20,6 +20,8 @@ const STDERR_LINES: usize = 20;
 const STDERR_LINE_BYTES: u64 = 400;
 /// Lines of output that wait to be looked at; behind them, the adapter is made to wait.
 const WAITING_LINES: usize = 64;
+/// Bytes of requests that are held back until a reply is waited for: one wake of each side for all of them.
+const HELD_BYTES: usize = 1 << 16;
 /// How long a process may take to end after its output ended, and its stderr after the process.
 const GRACE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(2);
@@ -38,6 +40,8 @@ pub(super) enum Output {
 pub(super) struct Process {
     child: Child,
     input: Option<Sender<Vec<u8>>>,
+    /// Lines that have been sent by the caller, and not yet handed to the thread that writes them.
+    held: Vec<u8>,
     output: Receiver<Output>,
     stderr: Arc<Mutex<VecDeque<String>>>,
     stderr_ended: Receiver<()>,
@@ -74,7 +78,7 @@ impl Process {
         let kept = Arc::clone(&stderr);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on, dropping it cleans up.
-        let process = Self { child, input: Some(input), output, stderr, stderr_ended, directory };
+        let process = Self { child, input: Some(input), held: Vec::new(), output, stderr, stderr_ended, directory };
         let (Some(stdin), Some(stdout), Some(errors)) = pipes else { return Err(fail("it has no pipes".to_owned())) };
         spawn("adapter-input", move || write_all(stdin, &to_write))
             .and_then(|()| spawn("adapter-output", move || read_lines(stdout, &lines)))
@@ -83,21 +87,30 @@ impl Process {
         Ok(process)
     }
 
-    /// Hands a line to the process, sooner or later. A process that has ended is noticed by its output.
-    pub(super) fn send(&self, line: Vec<u8>) {
-        if let Some(input) = &self.input {
+    /// Hands a line to the process: at the latest when the next piece of output is waited for. A process that has ended is noticed by its output.
+    pub(super) fn send(&mut self, line: &[u8]) {
+        self.held.extend_from_slice(line);
+        if self.held.len() >= HELD_BYTES {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if let Some(input) = self.input.as_ref().filter(|_| !self.held.is_empty()) {
             // An error means that the writer has seen the pipe close.
-            let _ = input.send(line);
+            let _ = input.send(std::mem::take(&mut self.held));
         }
     }
 
     /// Closes the process's input after what was sent.
     pub(super) fn close_input(&mut self) {
+        self.hand_over();
         self.input = None;
     }
 
     /// The next piece of output: `Ok(None)` at its end, an error when the time is over.
-    pub(super) fn next(&self, within: Duration) -> Result<Option<Output>, RecvTimeoutError> {
+    pub(super) fn next(&mut self, within: Duration) -> Result<Option<Output>, RecvTimeoutError> {
+        self.hand_over();
         match self.output.recv_timeout(within) {
             Ok(output) => Ok(Some(output)),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
