@@ -4,7 +4,7 @@
 
 use stateright::Model;
 
-use super::Discovery;
+use super::{Discovery, actions_of};
 
 /// The discovery without the steps that a violation does not need: no single step of it can be left out, no two, and no stretch of
 /// neighbours as long as a power of two. It ends in the first state for which `violates` is true. None if the path cannot be walked or
@@ -16,31 +16,13 @@ where
     M::Action: Clone + PartialEq,
 {
     let walk = |actions: &[&M::Action]| walk(model, actions, &violates);
-    let mut path = actions_along(model, &discovery.actions)?;
+    let mut path = actions_of(model, &Discovery { cycle: Vec::new(), ..discovery.clone() })?;
     path.truncate(walk(&path.iter().collect::<Vec<_>>())?.len());
     while let Some(shorter) = shorter(&path, &walk) {
         path = shorter;
     }
     let actions = walk(&path.iter().collect::<Vec<_>>())?;
     Some(Discovery { property: discovery.property, actions, cycle: discovery.cycle.clone() })
-}
-
-/// The actions that the indices stand for.
-fn actions_along<M>(model: &M, indices: &[u16]) -> Option<Vec<M::Action>>
-where
-    M: Model,
-    M::Action: Clone,
-{
-    let mut state = model.init_states().into_iter().next()?;
-    let mut path = Vec::with_capacity(indices.len());
-    for index in indices {
-        let mut actions = Vec::new();
-        model.actions(&state, &mut actions);
-        let action = actions.into_iter().nth(usize::from(*index))?;
-        state = model.next_state(&state, action.clone())?;
-        path.push(action);
-    }
-    Some(path)
 }
 
 /// The indices of the actions up to the first violation; none if one of them cannot be taken, or nothing is violated.
