@@ -86,15 +86,17 @@ fn designs_that_break_in_chains_break_in_a_link() {
         let scenario = link(&row[0], &row[1], Reduction::Urgent, None);
         let report = explore(&scenario);
         assert!(report.discovery(ASSUMED.id).is_none(), "the source of {} is not good", row[0]);
-        let broken = broken(&scenario, &report);
-        for id in row[2].split(", ") {
-            let steps = broken.iter().find(|(b, _)| *b == id).map(|(_, steps)| steps.to_string());
-            if steps.as_ref() != Some(&row[3]) {
-                wrong.push(format!("{} at {}: {id} after {steps:?}; broken are {broken:?}", row[0], row[1]));
-            }
-        }
+        wrong.extend(untrue(row, &scenario, &report));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a row says of broken properties and steps, and the search does not find.
+fn untrue(row: &[String], scenario: &Scenario, report: &Report) -> Vec<String> {
+    let broken = broken(scenario, report);
+    let found = |id: &str| broken.iter().find(|(b, _)| *b == id).map(|(_, steps)| steps.to_string());
+    let wrong = row[2].split(", ").filter(|id| found(id).as_ref() != Some(&row[3]));
+    wrong.map(|id| format!("{} at {}: {id} after {:?}; broken are {broken:?}", row[0], row[1], found(id))).collect()
 }
 
 #[test]
@@ -114,13 +116,7 @@ fn each_assumption_is_needed() {
         let report = explore(&scenario);
         // What is dropped is what the predicate forbids. G5 of a log that was cut shows only in the log of who has read it before.
         assert_eq!(report.discovery(ASSUMED.id).is_some(), dropped != Dropped::Epochs, "{}", row[0]);
-        let broken = broken(&scenario, &report);
-        for id in row[2].split(", ") {
-            let steps = broken.iter().find(|(b, _)| *b == id).map(|(_, steps)| steps.to_string());
-            if steps.as_ref() != Some(&row[3]) {
-                wrong.push(format!("{} at {}: {id} after {steps:?}; broken are {broken:?}", row[0], row[1]));
-            }
-        }
+        wrong.extend(untrue(row, &scenario, &report));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
