@@ -40,6 +40,7 @@ fn in_model(trace: &Trace) -> ModelReplay {
     match rerun(trace) {
         Rerun::Agrees(text) => ModelReplay::Agrees(text),
         Rerun::Disagrees(text) => ModelReplay::Disagrees(text),
+        Rerun::NotMeant(text) => ModelReplay::NotMeant(text),
         Rerun::NotRun(text) => ModelReplay::NotRun(text),
     }
 }

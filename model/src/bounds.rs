@@ -72,6 +72,20 @@ pub enum BoundsError {
         /// The text.
         text: String,
     },
+    /// Nothing between two commas, or nothing at all.
+    #[error("a bound is missing in '{text}'; use small, ci, deep or KEY=N with KEY one of {}, separated by commas", keys())]
+    Empty {
+        /// The whole text.
+        text: String,
+    },
+    /// The topology has no arbitrary source, which the bound is about.
+    #[error("bound '{key}' is about an arbitrary source, which topology '{topology}' does not have")]
+    NoSource {
+        /// The key.
+        key: String,
+        /// The topology.
+        topology: &'static str,
+    },
     /// The value is not a number in range.
     #[error("bound '{key}' takes a number from 0 to {max}, not '{value}'")]
     OutOfRange {
@@ -162,21 +176,25 @@ impl Bounds {
         let mut bounds = Self::ci(topology);
         for part in text.split(',') {
             match part {
+                "" => return Err(BoundsError::Empty { text: text.to_owned() }),
                 "small" => bounds = Self::small(topology),
                 "ci" => bounds = Self::ci(topology),
                 "deep" => bounds = Self::deep(topology),
-                _ => bounds.set(part)?,
+                _ => bounds.set(part, topology)?,
             }
         }
         Ok(bounds)
     }
 
-    fn set(&mut self, part: &str) -> Result<(), BoundsError> {
+    fn set(&mut self, part: &str, topology: &Topology) -> Result<(), BoundsError> {
         let unknown = || BoundsError::Unknown { text: part.to_owned() };
         let (key, value) = part.split_once('=').ok_or_else(unknown)?;
         let (_, max, _) = KEYS.iter().find(|(k, _, _)| *k == key).ok_or_else(unknown)?;
         let number = value.parse::<u8>().ok().filter(|n| n <= max);
         let number = number.ok_or_else(|| BoundsError::OutOfRange { key: key.to_owned(), value: value.to_owned(), max: *max })?;
+        if number > 0 && topology.environment.is_none() && SOURCE_KEYS.contains(&key) {
+            return Err(BoundsError::NoSource { key: key.to_owned(), topology: topology.name });
+        }
         if let Some(slot) = self.slot(key) {
             *slot = number;
         }

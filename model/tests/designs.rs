@@ -51,10 +51,13 @@ fn bounds() {
     assert_eq!(parse("ci").unwrap(), Bounds::ci(topology));
     assert_eq!(parse("small").unwrap(), Bounds::SMALL);
     assert_eq!(parse("small,batches=3").unwrap(), Bounds { batches: 3, ..Bounds::SMALL });
+    assert_eq!(parse("small,cuts=0").unwrap(), Bounds::SMALL);
     assert_eq!(parse("crashes=2").unwrap(), Bounds { crashes: 2, ..Bounds::ci(topology) });
     for (text, error) in [
         ("big", "unknown bound 'big'; use small, ci, deep or KEY=N with KEY one of plain, idempotent,"),
-        ("", "unknown bound ''"),
+        ("", "a bound is missing in ''; use small, ci, deep or KEY=N"),
+        ("small,,batches=2", "a bound is missing in 'small,,batches=2'"),
+        ("small,cuts=1", "bound 'cuts' is about an arbitrary source, which topology 'chain' does not have"),
         ("batch=2", "unknown bound 'batch=2'"),
         ("batches=7", "bound 'batches' takes a number from 0 to 6, not '7'"),
         ("batches=-1", "bound 'batches' takes a number from 0 to 6, not '-1'"),

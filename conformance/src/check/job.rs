@@ -98,6 +98,17 @@ pub struct JobReport {
     pub complete: bool,
     /// The largest number of steps.
     pub depth: u32,
+    /// What this project's own search tells besides; stateright's does not.
+    pub measures: Option<Measures>,
+    /// The time that the search took.
+    pub seconds: f64,
+}
+
+/// Where a space comes from and what it costs.
+///
+/// A search that tells it goes breadth first in a fixed order, so that its counterexamples are the shortest.
+#[derive(Clone, Debug)]
+pub struct Measures {
     /// New states for each number of steps.
     pub growth: Vec<u64>,
     /// Transitions by the kind of their action, the most frequent first.
@@ -106,8 +117,6 @@ pub struct JobReport {
     pub bytes_per_state: u64,
     /// The largest number of states that waited to be expanded.
     pub frontier_peak: u64,
-    /// The time that the search took.
-    pub seconds: f64,
 }
 
 impl JobReport {
@@ -151,10 +160,12 @@ pub fn run_job(job: &Job, engine: Engine, means: &Means, dir: &Path) -> Result<J
         transitions: report.transitions,
         complete,
         depth: report.depth(),
-        bytes_per_state: report.bytes_per_state(),
-        growth: report.growth,
-        actions: report.kinds,
-        frontier_peak: report.frontier_peak,
+        measures: (engine == Engine::Bfs).then(|| Measures {
+            bytes_per_state: report.bytes_per_state(),
+            growth: report.growth,
+            actions: report.kinds,
+            frontier_peak: report.frontier_peak,
+        }),
         seconds,
     })
 }

@@ -9,7 +9,7 @@ mod report;
 
 pub use counterexample::{Counterexample, CounterexampleError};
 pub use expected::{Expected, ExpectedError, ExpectedTable};
-pub use job::{Caps, GroupVerdict, JobReport, Means, Verdict, run_job};
+pub use job::{Caps, GroupVerdict, JobReport, Means, Measures, Verdict, run_job};
 pub use memory::resident_bytes;
 pub use plan::{Job, Plan, PlanError};
-pub use report::{json_summary, json_verdict, largest, story_of, table, tsv};
+pub use report::{bounds_of, json_summary, json_verdict, largest, story_of, table, tsv};

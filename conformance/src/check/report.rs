@@ -7,13 +7,15 @@ use cleanslate_model::property::Group;
 use serde_json::{Value, json};
 
 use super::expected::Expected;
-use super::job::{GroupVerdict, JobReport, Verdict};
+use super::job::{GroupVerdict, JobReport, Measures, Verdict};
 use super::plan::Job;
+use crate::cli::output::pack;
 
 /// One line a group: see `specs/check-output.md`.
 #[must_use]
 pub fn json_verdict(job: &Job, report: &JobReport, result: &GroupVerdict, expected: Option<&Expected>) -> Value {
     let shortest = result.shortest();
+    let measures = report.measures.as_ref();
     json!({
         "kind": "verdict",
         "design": job.design,
@@ -27,36 +29,53 @@ pub fn json_verdict(job: &Job, report: &JobReport, result: &GroupVerdict, expect
         "length": shortest.map(|(_, c)| c.length),
         "states": report.states,
         "depth": report.depth,
-        "growth": report.growth,
-        "actions": actions(report),
-        "bytes_per_state": report.bytes_per_state,
-        "frontier_peak": report.frontier_peak,
+        "growth": measures.map(|m| &m.growth),
+        "actions": measures.map(actions),
+        "bytes_per_state": measures.map(|m| m.bytes_per_state),
+        "frontier_peak": measures.map(|m| m.frontier_peak),
         "states_per_second": report.states_per_second(),
         "seconds": (report.seconds * 100.0).round() / 100.0,
         "trace": shortest.map(|(_, c)| c.path.display().to_string()),
     })
 }
 
-fn actions(report: &JobReport) -> Vec<Value> {
-    report.actions.iter().map(|(kind, count)| json!({ "action": kind, "count": count })).collect()
+fn actions(measures: &Measures) -> Vec<Value> {
+    measures.actions.iter().map(|(kind, count)| json!({ "action": kind, "count": count })).collect()
 }
 
 /// Where the largest space comes from: its cost, its growth, and what happens most in it; three lines, or none.
 #[must_use]
 pub fn largest(rows: &[(Job, JobReport)]) -> String {
     let Some((job, report)) = rows.iter().max_by_key(|(_, r)| r.states) else { return String::new() };
-    let (states, rate, bytes, peak) = (report.states, report.states_per_second(), report.bytes_per_state, report.frontier_peak);
-    let growth: Vec<String> = report.growth.iter().map(u64::to_string).collect();
+    let Some(measures) = &report.measures else { return String::new() };
+    let growth: Vec<String> = measures.growth.iter().map(u64::to_string).collect();
     let transitions = report.transitions.max(1);
     let share = |(kind, count): &(&str, u64)| format!("{kind} {} %", count.saturating_mul(100) / transitions);
-    let often: Vec<String> = report.actions.iter().take(6).map(share).collect();
+    let often: Vec<String> = measures.actions.iter().take(6).map(share).collect();
     let mut out = format!(
-        "largest: {} in {}, {states} states, {rate} a second, {bytes} bytes each in the tables, at most {peak} at once in the frontier\n",
-        job.design, job.topology.name
+        "largest: {} in {}, {} states, {} a second, {} bytes each in the tables, at most {} at once in the frontier\n",
+        job.design,
+        job.topology.name,
+        report.states,
+        report.states_per_second(),
+        measures.bytes_per_state,
+        measures.frontier_peak
     );
     let _ = writeln!(out, "  new states by depth: {}", growth.join(" "));
-    if !often.is_empty() {
-        let _ = writeln!(out, "  of {transitions} transitions: {}", often.join(", "));
+    let _ = writeln!(out, "  of {transitions} transitions: {}", often.join(", "));
+    out
+}
+
+/// What was explored: the bounds as they were given, and, of a single topology, each bound.
+#[must_use]
+pub fn bounds_of(rows: &[(Job, JobReport)], given: &str) -> String {
+    let mut out = format!("bounds: {given}\n");
+    let Some((first, _)) = rows.first() else { return out };
+    if rows.iter().all(|(job, _)| job.topology == first.topology) {
+        let words: Vec<String> = first.bounds.to_map().into_iter().map(|(k, v)| format!("{k}={v}")).collect();
+        for line in pack(&words) {
+            let _ = writeln!(out, "  {line}");
+        }
     }
     out
 }

@@ -23,7 +23,7 @@ pub struct Cli {
 pub enum Command {
     /// Search every behaviour of designs on topologies for violated properties
     Check(CheckArgs),
-    /// List designs, topologies, properties or requirements
+    /// List designs, topologies, bounds, properties or requirements
     List(ListArgs),
     /// Browse a scenario's states in the stateright Explorer
     Explore(ExploreArgs),
@@ -49,13 +49,13 @@ pub struct CheckArgs {
     /// A topology to check on; may be repeated [default: every topology]
     #[arg(long = "topology", value_name = "TOPOLOGY")]
     pub topologies: Vec<String>,
-    /// `small`, `ci`, `deep`, or KEY=N,... to change single bounds; later parts overrule earlier ones
+    /// `small`, `ci`, `deep`, or KEY=N,... to change single bounds; later parts overrule earlier ones; `list bounds` has the keys
     #[arg(long, value_name = "BOUNDS", default_value = "ci")]
     pub bounds: String,
     /// A property or a group of properties; may be repeated [default: all]
     #[arg(long = "property", value_name = "PROPERTY")]
     pub properties: Vec<String>,
-    /// The search engine
+    /// The search engine; the traces of `stateright` are short, but not the shortest
     #[arg(long, value_enum, default_value_t)]
     pub engine: Engine,
     /// Print NDJSON: one line a verdict, then a summary
@@ -83,7 +83,8 @@ pub struct CheckArgs {
     #[arg(long)]
     pub no_stories: bool,
     /// Write what was found as the new table of expected verdicts, for small and ci bounds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["expect", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["expect", "json", "no_stories", "designs", "topologies", "bounds",
+        "properties", "engine", "max_states", "max_memory", "max_depth", "timeout"])]
     pub write_expected: Option<PathBuf>,
 }
 
@@ -115,6 +116,8 @@ pub enum Listing {
     Designs,
     /// The topologies
     Topologies,
+    /// The bounds, with their values on each topology
+    Bounds,
     /// The properties by group
     Properties,
     /// The requirements
@@ -289,15 +292,20 @@ pub enum TargetArg {
 }
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("expected a number of bytes, with K, M or G for powers of 1024, found {text:?}");
     let (digits, shift) = match text.chars().last() {
         Some('K' | 'k') => (text.get(..text.len() - 1), 10),
         Some('M' | 'm') => (text.get(..text.len() - 1), 20),
         Some('G' | 'g') => (text.get(..text.len() - 1), 30),
         _ => (Some(text), 0),
     };
-    let n: u64 = digits.unwrap_or_default().parse().map_err(|_| wrong())?;
-    n.checked_mul(1 << shift).filter(|n| *n > 0).ok_or_else(wrong)
+    let digits = digits.filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()));
+    let digits = digits.ok_or("expected a number of bytes, such as 8G; K, M and G are powers of 1024")?;
+    let n = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+    match n {
+        Some(0) => Err("expected at least one byte".to_owned()),
+        Some(n) => Ok(n),
+        None => Err("expected less than 2^64 bytes".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::output::print;
 use super::{CheckArgs, CliError, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE, Engine};
 use crate::check::{
-    Caps, CounterexampleError, ExpectedTable, Job, JobReport, Means, Plan, Verdict, json_summary, json_verdict, largest,
+    Caps, CounterexampleError, ExpectedTable, Job, JobReport, Means, Plan, Verdict, bounds_of, json_summary, json_verdict, largest,
     resident_bytes, run_job, story_of, table, tsv,
 };
 
@@ -124,6 +124,8 @@ fn conclude(
         out.push_str(&format!("{}\n", json_summary(&verdicts, unexpected.len(), states, elapsed.as_secs_f64())));
     } else {
         out.push_str(&table(rows));
+        out.push('\n');
+        out.push_str(&bounds_of(rows, &args.bounds));
         out.push_str(&closing(rows, &verdicts, by_table.then_some(&unexpected), states, elapsed));
     }
     print(&out)?;
@@ -143,7 +145,7 @@ fn closing(
 ) -> String {
     let count = |v: Verdict| verdicts.iter().filter(|x| **x == v).count();
     let mut out = format!(
-        "\n{} verdicts: {} hold, {} violated, {} inconclusive; {states} states in {:.1} s\n",
+        "{} verdicts: {} hold, {} violated, {} inconclusive; {states} states in {:.1} s\n",
         verdicts.len(),
         count(Verdict::Holds),
         count(Verdict::Violated),

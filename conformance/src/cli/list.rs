@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use cleanslate_model::bounds::{Bounds, KEYS};
 use cleanslate_model::design::NAMED;
-use cleanslate_model::property::PROPERTIES;
+use cleanslate_model::property::{GUARANTEE, PROPERTIES};
 use cleanslate_model::topology::{Command, LINK, TOPOLOGIES, Topology};
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, CliError> {
     let items = match args.what {
         Listing::Designs => designs(),
         Listing::Topologies => topologies(),
+        Listing::Bounds => bounds(),
         Listing::Properties => properties(),
         Listing::Requirements => requirements::all().map(|r| item(r.id, &r.text, &[], json!({}))).collect(),
     };
@@ -66,6 +68,44 @@ fn topologies() -> Vec<Item> {
     TOPOLOGIES.iter().chain([LINK]).map(|t| item(t.name, t.about, &script(t), json!({ "script": script(t) }))).collect()
 }
 
+type BoundsOf = fn(&Topology) -> Bounds;
+
+fn bounds() -> Vec<Item> {
+    let named: [(&str, BoundsOf); 3] = [("small", Bounds::small), ("ci", Bounds::ci), ("deep", Bounds::deep)];
+    let one = |&(key, max, about): &(&str, u8, &str)| {
+        let mut values = serde_json::Map::new();
+        let mut lines = Vec::new();
+        for (name, of) in named {
+            let at = |t: &Topology| of(t).to_map().get(key).copied();
+            let here: Vec<_> = TOPOLOGIES.iter().chain([LINK]).filter_map(|t| Some((t.name, at(t)?))).collect();
+            lines.push(format!("{name}: {}", words(&here)));
+            values.insert(
+                name.to_owned(),
+                here.into_iter().map(|(t, n)| (t.to_owned(), json!(n))).collect::<serde_json::Map<_, _>>().into(),
+            );
+        }
+        let about = format!("{about}; at most {max}");
+        item(key, &about, &lines, json!({ "max": max, "values": values }))
+    };
+    KEYS.iter().map(one).collect()
+}
+
+/// One number if it is the same everywhere, else the topologies by number.
+fn words(values: &[(&str, u8)]) -> String {
+    let mut by_value: Vec<(u8, Vec<&str>)> = Vec::new();
+    for (topology, value) in values {
+        match by_value.iter_mut().find(|(v, _)| v == value) {
+            Some((_, topologies)) => topologies.push(topology),
+            None => by_value.push((*value, vec![topology])),
+        }
+    }
+    by_value.sort_by_key(|(value, _)| *value);
+    match by_value.as_slice() {
+        [(value, topologies)] if topologies.len() > 1 => value.to_string(),
+        several => several.iter().map(|(value, t)| format!("{value} ({})", t.join(", "))).collect::<Vec<_>>().join("; "),
+    }
+}
+
 fn script(topology: &Topology) -> Vec<String> {
     let line = |(i, l): (usize, &cleanslate_model::topology::ScriptLine)| {
         let what = match l.command {
@@ -83,5 +123,5 @@ fn properties() -> Vec<Item> {
         let more = vec![format!("group {}, requirement {}", p.group.id(), p.requirement)];
         item(p.id, p.about, &more, json!({ "group": p.group.id(), "requirement": p.requirement }))
     };
-    PROPERTIES.iter().map(one).collect()
+    PROPERTIES.iter().chain(&GUARANTEE).map(one).collect()
 }

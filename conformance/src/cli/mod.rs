@@ -99,8 +99,11 @@ impl CliError {
 pub fn usage_exit(error: &clap::Error) -> ExitCode {
     use std::io::Write as _;
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let code = if error.use_stderr() { EXIT_USAGE } else { EXIT_EXPECTED };
-        let _ = error.print();
+        let code = match error.print() {
+            _ if error.use_stderr() => EXIT_USAGE,
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => EXIT_FAILED,
+            _ => EXIT_EXPECTED,
+        };
         return ExitCode::from(code);
     }
     let text = error.render().to_string();

@@ -19,3 +19,19 @@ pub fn progress(text: &str) {
         let _ = writeln!(stderr, "{text}");
     }
 }
+
+/// Joins words to lines of a readable width.
+#[must_use]
+pub fn pack(words: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= 98 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.clone()),
+        }
+    }
+    lines
+}

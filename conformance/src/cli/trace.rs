@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use super::args::{ReplayArgs, ShowArgs, TargetArg, TraceArgs, TraceCommand};
 use super::kafka::start;
-use super::output::print;
+use super::output::{pack, print};
 use super::{CliError, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE};
 use crate::conform::stock::{StockReplay, replay_with_stock_rules};
 use crate::replay::{ReplayReport, replay};
 use crate::target::in_process::InProcess;
 use crate::target::over_adapter::OverAdapter;
 use crate::trace::draw::draw;
-use crate::trace::format::Trace;
+use crate::trace::format::{BY_HAND, Trace};
 use crate::trace::read::read_trace;
 use crate::trace::write::trace_to_string;
 use crate::witness::Judgement;
@@ -24,6 +24,8 @@ pub enum ModelReplay {
     Agrees(String),
     /// The model does not; the text says where, in one line.
     Disagrees(String),
+    /// The trace was made by hand for the log alone; the text says so in one line.
+    NotMeant(String),
     /// The trace's scenario is not one of the model's; the text says why, in one line.
     NotRun(String),
 }
@@ -90,21 +92,6 @@ pub fn story(trace: &Trace, drawn: u32) -> String {
     out
 }
 
-/// Joins words to lines of a readable width.
-fn pack(words: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= 98 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.clone()),
-        }
-    }
-    lines
-}
-
 fn run_replay(args: &ReplayArgs, hooks: &Hooks) -> Result<ExitCode, CliError> {
     let trace = read_trace(&args.file)?;
     let another = args.adapter.is_some() || args.target == TargetArg::Kafka;
@@ -124,17 +111,39 @@ fn run_replay(args: &ReplayArgs, hooks: &Hooks) -> Result<ExitCode, CliError> {
     };
     let model = hooks.model.map(|run| run(&trace));
     let skipped = played.skipped();
-    print(&summary(&trace, &played.report, skipped.as_deref(), model.as_ref()))?;
-    let good = played.report.succeeded() && !matches!(model, Some(ModelReplay::Disagrees(_)));
+    // Whoever writes a trace by hand says in their own words what is wrong.
+    let judgement = played.report.judgement.as_ref().filter(|_| trace.scenario.topology != BY_HAND);
+    let other = judgement.and_then(|judgement| another_violation(&trace, judgement));
+    print(&summary(&trace, &played.report, skipped.as_deref(), other.as_deref(), model.as_ref()))?;
+    let failed = !played.report.succeeded() || other.is_some() || matches!(model, Some(ModelReplay::Disagrees(_)));
+    let unjudged = match &model {
+        Some(ModelReplay::NotRun(_)) => true,
+        // Nobody has said whether the property is violated.
+        Some(ModelReplay::NotMeant(_)) => played.report.judgement == Some(Judgement::NotJudged),
+        _ => false,
+    };
     Ok(ExitCode::from(match skipped {
         Some(_) => EXIT_INCONCLUSIVE,
-        None if good => EXIT_EXPECTED,
-        None => EXIT_FAILED,
+        None if failed => EXIT_FAILED,
+        None if unjudged => EXIT_INCONCLUSIVE,
+        None => EXIT_EXPECTED,
     }))
 }
 
+/// What the trace says is wrong, if the concrete state shows something else.
+fn another_violation(trace: &Trace, judgement: &Judgement) -> Option<String> {
+    let Judgement::Seen(evidence) = judgement else { return None };
+    trace.violation.clone().filter(|said| said != evidence)
+}
+
 /// What happened, a line a step, and the answer.
-fn summary(trace: &Trace, report: &ReplayReport, skipped: Option<&str>, model: Option<&ModelReplay>) -> String {
+fn summary(
+    trace: &Trace,
+    report: &ReplayReport,
+    skipped: Option<&str>,
+    other: Option<&str>,
+    model: Option<&ModelReplay>,
+) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}\n", trace.title);
     let width = trace.steps.len().to_string().len();
@@ -165,9 +174,15 @@ fn summary(trace: &Trace, report: &ReplayReport, skipped: Option<&str>, model: O
         };
         let _ = writeln!(out, "{}: {property} {answer}", report.target);
     }
+    if let Some(said) = other {
+        let _ = writeln!(out, "{}: the file says of it: {said}", report.target);
+    }
     match model {
-        Some(ModelReplay::Agrees(text) | ModelReplay::Disagrees(text) | ModelReplay::NotRun(text)) => {
+        Some(ModelReplay::Agrees(text) | ModelReplay::Disagrees(text) | ModelReplay::NotMeant(text)) => {
             let _ = writeln!(out, "model: {text}");
+        }
+        Some(ModelReplay::NotRun(text)) => {
+            let _ = writeln!(out, "model: no verdict: {text}; a trace that is not of the model has topology '{BY_HAND}'");
         }
         None => {}
     }

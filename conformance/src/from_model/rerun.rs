@@ -7,8 +7,8 @@ use cleanslate_model::scenario::{Scenario, State};
 use cleanslate_model::topology::{LINK, TOPOLOGIES, Topology};
 use stateright::Model as _;
 
-use super::step_of;
-use crate::trace::format::{ScenarioRef, Step, Trace};
+use super::{header, step_of};
+use crate::trace::format::{BY_HAND, ScenarioRef, Step, Trace};
 
 /// How a rerun ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Rerun {
     Agrees(String),
     /// Not so; the text says where.
     Disagrees(String),
+    /// The trace says that it was made by hand, for a log alone.
+    NotMeant(String),
     /// The model has no such scenario.
     NotRun(String),
 }
@@ -24,10 +26,16 @@ pub enum Rerun {
 /// Runs a trace in the model.
 #[must_use]
 pub fn rerun(trace: &Trace) -> Rerun {
+    if trace.scenario.topology == BY_HAND {
+        return Rerun::NotMeant(format!("the topology '{BY_HAND}' is not the model's, which is not asked"));
+    }
     let scenario = match scenario_of(&trace.scenario) {
         Ok(scenario) => scenario,
         Err(why) => return Rerun::NotRun(why),
     };
+    if let Some(why) = another_scenario(trace, &scenario) {
+        return Rerun::Disagrees(why);
+    }
     // Equal steps of one file can mean different model states (which of two equal messages was taken), so all of them are followed.
     let mut states = scenario.init_states();
     for step in &trace.steps {
@@ -46,6 +54,25 @@ pub fn rerun(trace: &Trace) -> Rerun {
     } else {
         Rerun::Disagrees(format!("all {} steps are steps of the model, but {id} holds after the last", trace.steps.len()))
     }
+}
+
+/// What the file says of its scenario that is not so.
+fn another_scenario(trace: &Trace, scenario: &Scenario) -> Option<String> {
+    let design = Design::parse(&trace.scenario.design).ok()?;
+    let parts = design.axes().into_iter().zip(scenario.design.axes()).find(|(named, written)| named != written);
+    if let Some(((axis, named), (_, written))) = parts {
+        return Some(format!("the design '{}' has {axis}={named}, its axes say {axis}={written}", trace.scenario.design));
+    }
+    let of_model = header(scenario, &trace.scenario.design, None);
+    if trace.replicas != of_model.replicas {
+        let names: Vec<_> = of_model.replicas.iter().map(|r| r.name.as_str()).collect();
+        return Some(format!("the scenario has the replicas {}, the file has others", names.join(", ")));
+    }
+    if trace.producers != of_model.producers {
+        let names: Vec<_> = of_model.producers.iter().map(|p| p.name.as_str()).collect();
+        return Some(format!("the scenario has the producers {}, the file has others", names.join(", ")));
+    }
+    None
 }
 
 fn dedup(states: &mut Vec<State>) {

@@ -96,7 +96,9 @@ pub fn judge(variant: &Variant, dir: &Path) -> Result<Judged, KillError> {
             write_trace(&path, &trace)?;
             match rerun(&read_trace(&path)?) {
                 Rerun::Agrees(_) => {}
-                Rerun::Disagrees(why) | Rerun::NotRun(why) => return Err(KillError::NotReproduced { path, why }),
+                Rerun::Disagrees(why) | Rerun::NotMeant(why) | Rerun::NotRun(why) => {
+                    return Err(KillError::NotReproduced { path, why });
+                }
             }
             if found == *steps {
                 judged(Outcome::Killed { property: property.id, steps: found, trace: path })

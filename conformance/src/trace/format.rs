@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// The value of [`Trace::format`].
 pub const FORMAT: &str = "cleanslate-trace";
+/// The topology of a trace that was made by hand for a log alone; every other topology is one of the model's.
+pub const BY_HAND: &str = "by-hand";
 /// The newest value of [`Trace::version`] that this code reads and the one it writes.
 pub const VERSION: u32 = 1;
 

@@ -51,6 +51,7 @@ pub fn parse_trace(name: &str, text: &[u8]) -> Result<Trace, TraceError> {
 /// The two fields that tell whether the others can be understood. Read first, so that a trace of a later version gets the answer
 /// "version" and not "unknown field".
 #[derive(Deserialize)]
+#[serde(expecting = "a JSON object with the fields of a trace")]
 struct Preamble {
     format: String,
     version: u32,

@@ -69,7 +69,9 @@ pub(super) fn hollow_commit(name: &str, state: &ReplicaState) -> Option<String> 
         // A coordinator may write its marker again.
         let again = |e: &LogEntry| e.batch == commit.batch;
         let mut before = state.log.iter().take(i).rev().filter(|e| e.by.as_ref() == Some(by) && !again(e));
-        let own = before.next().is_some_and(|e| !is_marker(e) && e.batch.producer_epoch < commit.batch.producer_epoch);
+        let own = before
+            .next()
+            .is_some_and(|e| e.batch.transactional && !is_marker(e) && e.batch.producer_epoch < commit.batch.producer_epoch);
         let at = commit.offset;
         (!own).then(|| format!("{name} holds {by}'s COMMIT at offset {at}, but not its transaction right before it"))
     })

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{data_dir, expect_file, sample};
+use cleanslate_conformance::trace::format::Trace;
+use cleanslate_conformance::trace::read::read_trace;
 use cleanslate_conformance::trace::write::{trace_to_string, write_trace};
 
 fn cleanslate(args: &[&str]) -> Output {
@@ -58,6 +60,49 @@ fn a_divergence_is_exit_1_and_reproducible() {
     assert!(said.contains(&format!("cargo run --release -- trace replay {}", path.display())), "{said}");
 }
 
+/// A trace that the model has never heard of gets no verdict from it, and one that says otherwise than it is gets a bad one.
+#[test]
+fn a_trace_is_what_it_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let checked = cleanslate(&[
+        "check",
+        "--design",
+        "raw",
+        "--topology",
+        "chain",
+        "--bounds",
+        "small",
+        "--trace-dir",
+        &dir.path().display().to_string(),
+    ]);
+    assert_eq!(code(&checked), 1);
+    let trace = read_trace(&dir.path().join("raw.chain.false-duplicate.json")).unwrap();
+    let replayed = |change: fn(&mut Trace)| {
+        let mut trace = trace.clone();
+        change(&mut trace);
+        let path = dir.path().join("changed.json");
+        write_trace(&path, &trace).unwrap();
+        let output = cleanslate(&["trace", "replay", &path.display().to_string()]);
+        (code(&output), text(&output.stdout).lines().last().unwrap_or_default().to_owned())
+    };
+    let cases: [(i32, &str, fn(&mut Trace)); 9] = [
+        (0, "is violated after the last", |_| ()),
+        (0, "the topology 'by-hand' is not the model's", |t| t.scenario.topology = "by-hand".to_owned()),
+        (3, "no verdict: the model has no topology 'ring'", |t| t.scenario.topology = "ring".to_owned()),
+        (3, "no verdict: unknown design 'row'", |t| t.scenario.design = "row".to_owned()),
+        (3, "no verdict: unknown bound 'colour=1'", |t| drop(t.scenario.bounds.insert("colour".to_owned(), 1))),
+        (3, "no verdict: the model has no property 'beauty'", |t| t.property = Some("beauty".to_owned())),
+        (1, "the design 'sound' has ", |t| t.scenario.design = "sound".to_owned()),
+        (1, "the scenario has the replicas A, B, C, D, the file has others", |t| t.scenario.topology = "chain-4".to_owned()),
+        (1, "is violated after the last", |t| t.violation = Some("all is well".to_owned())),
+    ];
+    for (expected, says, change) in cases {
+        let (found, last) = replayed(change);
+        assert_eq!(found, expected, "{last}");
+        assert!(last.contains(says), "{says}: {last}");
+    }
+}
+
 #[test]
 fn unreadable_input_is_exit_2_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
@@ -80,7 +125,7 @@ fn unreadable_input_is_exit_2_with_one_line() {
 fn usage_errors_are_exit_2_and_name_the_choices() {
     for (args, expected) in [
         (&["trace", "replay", "--target", "kafka3", "x"][..], "possible values: impl"),
-        (&["list", "colours"], "possible values: designs, topologies, properties, requirements"),
+        (&["list", "colours"], "possible values: designs, topologies, bounds, properties, requirements"),
         (&["check", "--engine", "dfs"], "possible values: bfs, stateright"),
         (&["check", "--max-states", "0"], "0 is not in 1.."),
         (&["check", "--max-memory", "1T"], "expected a number of bytes"),

@@ -75,6 +75,11 @@ fn a_commit_has_its_transaction_before_it() {
     w.append("A", "a1", marker(5, 1, true), Vec::new());
     let evidence = w.seen("commit-commits").unwrap();
     assert_eq!(evidence, "A holds a1's COMMIT at offset 2, but not its transaction right before it");
+    // A batch outside of a transaction is none of it.
+    let mut w = World::new();
+    w.append("A", "a1", data(5, 0, 0, 1, false), Vec::new());
+    w.append("A", "a1", marker(5, 1, true), Vec::new());
+    assert_eq!(w.seen("commit-commits").unwrap(), "A holds a1's COMMIT at offset 1, but not its transaction right before it");
 }
 
 #[test]
