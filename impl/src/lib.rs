@@ -5,6 +5,7 @@
 //! * [`psm`]: what a log remembers about producers, with the rules of Kafka 4.3.1.
 //! * [`barrier`]: what a MIRROR_PID_RESET control batch does to that, as a parameter of the log.
 //! * [`log`]: the log: append, read, truncate, recover.
+//! * [`consumer`]: what a consumer makes of what it fetched.
 //! * [`dump`]: what Kafka's dump tool prints of the files.
 //! * [`log_dir`]: the files of a log directory: checkpoints, the mark of an orderly stop, the topic's id.
 //! * [`mirror`]: a partition that mirrors one of another cluster (KIP-1279): its states, gate and stop sequence.
@@ -24,6 +25,7 @@
 //! at full size.
 
 pub mod barrier;
+pub mod consumer;
 pub mod dump;
 mod java;
 pub mod log;

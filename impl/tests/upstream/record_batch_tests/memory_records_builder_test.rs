@@ -3,8 +3,8 @@
 
 use bytes::{Bytes, BytesMut};
 use cleanslate_log::record::{
-    AnyBatch, AnyBatchReader, BatchBuilder, Compression, ControlRecord, EncodeError, EndTxnMarker, LeaderChange, Magic, Record,
-    RecordsBuilder, TimestampType,
+    AnyBatch, AnyBatchReader, BatchBuilder, Compression, ControlRecord, EncodeError, EndTxnMarker, LeaderChange, Magic,
+    MaxTimestamp, Record, RecordsBuilder, TimestampType,
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -29,6 +29,19 @@ fn test_write_transactional_record_set() {
     assert!(batch.is_transactional());
     assert_eq!((batch.producer_id(), batch.producer_epoch()), (ProducerId(9809), ProducerEpoch(15)));
     assert_eq!(batch.base_sequence(), Sequence(2342));
+    // The old formats know neither transactions nor producers, nor control records, nor a delete horizon.
+    for magic in [Magic::V0, Magic::V1] {
+        let refused = [
+            producer(one(), 9809, 15, 2342).transactional(true),
+            BatchBuilder::new(Offset(0)).control(true),
+            one().delete_horizon(TimestampMs(0)),
+        ];
+        for settings in refused {
+            assert_eq!(class(RecordsBuilder::new(magic, settings, 128)), Some(REFUSED));
+        }
+        let mut idempotent = RecordsBuilder::new(magic, producer(one(), 9809, 15, 2342), 128).unwrap();
+        assert_eq!(class(idempotent.build()), Some(REFUSED));
+    }
 }
 
 #[test]
@@ -86,12 +99,32 @@ fn times(builder: BatchBuilder) -> (TimestampType, i64, Vec<i64>) {
 #[test]
 fn build_using_log_append_time() {
     let builder = timed([0, 2, 1]).log_append_time(TimestampMs(1000));
-    assert_eq!(times(builder), (TimestampType::LogAppendTime, 1000, vec![1000, 1000, 1000]));
+    assert_eq!(times(builder.clone()), (TimestampType::LogAppendTime, 1000, vec![1000, 1000, 1000]));
+    for (magic, codec) in formats() {
+        let records = RecordsBuilder::new(magic, builder.clone().compression(codec), 1024).unwrap();
+        let own = magic < Magic::V2 && codec == Compression::None;
+        assert_eq!(max_of(&records), (1000, Some(if own { 0 } else { 2 })), "{magic:?} {codec:?}");
+    }
+}
+
+/// The largest timestamp and the offset with it.
+fn max_of(records: &RecordsBuilder) -> (i64, Option<i64>) {
+    let MaxTimestamp { timestamp, offset } = records.max_timestamp();
+    (timestamp.get(), offset.map(Offset::get))
 }
 
 #[test]
 fn build_using_create_time() {
     assert_eq!(times(timed([0, 2, 1])), (TimestampType::CreateTime, 2, vec![0, 2, 1]));
+    for (magic, codec) in formats() {
+        let records = RecordsBuilder::new(magic, timed([0, 2, 1]).compression(codec), 1024).unwrap();
+        let expected = match (magic, codec) {
+            (Magic::V0, _) => (-1, None),
+            (Magic::V1, Compression::None) => (2, Some(1)),
+            _ => (2, Some(2)),
+        };
+        assert_eq!(max_of(&records), expected, "{magic:?} {codec:?}");
+    }
 }
 
 #[test]
