@@ -122,11 +122,13 @@ impl From<Recovery> for OpenOptions {
     }
 }
 
+/// The most bytes of a segment, as Kafka's files have positions of 31 bits (`FileRecords`).
+pub(super) const MAX_SEGMENT_BYTES: usize = i32::MAX as usize;
+
 impl LogConfig {
-    /// Size of the largest segment in bytes: that of Kafka's setting, whose files have positions of 31 bits
-    /// (`FileRecords.append`).
+    /// Size of the largest segment in bytes, whatever the setting says.
     pub(super) fn max_segment_bytes(&self) -> usize {
-        self.segment_bytes.min(i32::MAX as usize)
+        self.segment_bytes.min(MAX_SEGMENT_BYTES)
     }
 }
 

@@ -3,7 +3,9 @@
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::log::{FetchIsolation, LOG_FILE, LogConfig, OffsetSpec, PartitionLog, Recovery, TimestampAndOffset};
+use cleanslate_log::log::{
+    FetchIsolation, LOG_FILE, LogConfig, LogError, OffsetSpec, OpenOptions, PartitionLog, Recovery, TimestampAndOffset,
+};
 use cleanslate_log::record::{AnyBatchReader, BatchBuilder, LegacyEntry, Magic, RecordBatch};
 use cleanslate_log::storage::{FaultyStorage, FileStorage, MemoryStorage, Storage, StorageError};
 use cleanslate_log::types::{LeaderEpoch, Offset, TimestampMs};
@@ -206,6 +208,56 @@ fn test_truncate_not_called_if_size_is_bigger_than_target_size() {
 #[test]
 fn test_truncate_if_size_is_different_to_target_size() {
     assert_eq!(truncated_everywhere(23), (Ok(()), Some(23)));
+}
+
+/// A storage whose log file says that it is longer than any that Kafka opens.
+#[derive(Debug)]
+struct Oversize(MemoryStorage);
+
+impl Storage for Oversize {
+    fn names(&self) -> Result<Vec<String>, StorageError> {
+        self.0.names()
+    }
+
+    fn len(&self, name: &str) -> Result<Option<u64>, StorageError> {
+        if name == LOG_FILE { Ok(Some(i32::MAX as u64 + 5)) } else { self.0.len(name) }
+    }
+
+    fn read(&self, name: &str, at: u64, max: usize) -> Result<Bytes, StorageError> {
+        self.0.read(name, at, max)
+    }
+
+    fn append(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
+        self.0.append(name, bytes)
+    }
+
+    fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
+        self.0.truncate(name, len)
+    }
+
+    fn replace(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
+        self.0.replace(name, bytes)
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), StorageError> {
+        self.0.remove(name)
+    }
+
+    fn sync(&mut self, name: &str) -> Result<(), StorageError> {
+        self.0.sync(name)
+    }
+}
+
+#[test]
+fn test_open_oversize_file() {
+    let (mut log, _) = three();
+    log.close_clean().unwrap();
+    for recovery in [Recovery::Clean, Recovery::Unclean] {
+        let opened = PartitionLog::open(Oversize(log.storage().clone()), LogConfig::default(), OpenOptions::new(recovery), NOW);
+        let error = opened.err().unwrap();
+        assert_eq!(error, LogError::SegmentTooLong { base_offset: Offset(0), bytes: 2_147_483_652 });
+        assert_eq!(error.kafka_class(), "KafkaException");
+    }
 }
 
 /// A new file is as long as what is in it: nothing.
