@@ -269,6 +269,27 @@ fn test_update_position_with_last_record_missing_from_batch() {
     assert_eq!((offsets(&mut fetch, 10), fetch.position()), (vec![0, 1, 2], Offset(4)));
 }
 
+/// Gaps within a batch are stepped over.
+#[test]
+fn test_fetch_non_continuous_records() {
+    let record = |offset: i64| Record { offset: Offset(offset), timestamp: TimestampMs(0), ..Record::default() };
+    let batch = BatchBuilder::new(Offset(15)).records([15, 20, 30].map(record)).build().unwrap();
+    let mut fetch = fetch(0, UNCOMMITTED, batch.bytes().clone(), &[]);
+    assert_eq!((offsets(&mut fetch, 10), fetch.position()), (vec![15, 20, 30], Offset(31)));
+}
+
+/// Records without headers, with one, and with two of the same name, in their order.
+#[test]
+fn test_headers() {
+    let header = |value: &'static str| Header { key: "headerKey".into(), value: Some(value.into()) };
+    let headers = [vec![], vec![header("headerValue")], vec![header("headerValue"), header("headerValue2")]];
+    let record =
+        |(offset, headers): (i64, &Vec<Header>)| Record { offset: Offset(offset), headers: headers.clone(), ..Record::default() };
+    let batch = BatchBuilder::new(Offset(1)).records((1..).zip(&headers).map(record)).build().unwrap();
+    let records = fetch(1, UNCOMMITTED, batch.bytes().clone(), &[]).fetch_raw(10).unwrap();
+    assert_eq!(records.into_iter().map(|record| record.headers).collect::<Vec<_>>(), headers);
+}
+
 /// Compaction has taken all records of a batch.
 #[test]
 fn test_update_position_on_empty_batch() {
