@@ -1,10 +1,11 @@
 //! A partition log in Apache Kafka's format, its ProducerStateManager, and mirror barriers as a parameter.
 //!
-//! * [`record`]: record batches of magic 2, byte for byte, and those of magic 0 and 1 to read.
+//! * [`record`]: record batches of magic 2, byte for byte, and those of magic 0 and 1.
 //! * [`storage`]: where bytes are kept: in memory, in a directory, or where it fails on demand.
 //! * [`psm`]: what a log remembers about producers, with the rules of Kafka 4.3.1.
 //! * [`barrier`]: what a MIRROR_PID_RESET control batch does to that, as a parameter of the log.
 //! * [`log`]: the log: append, read, truncate, recover.
+//! * [`consumer`]: what a consumer makes of what it fetched.
 //! * [`dump`]: what Kafka's dump tool prints of the files.
 //! * [`log_dir`]: the files of a log directory: checkpoints, the mark of an orderly stop, the topic's id.
 //! * [`mirror`]: a partition that mirrors one of another cluster (KIP-1279): its states, gate and stop sequence.
@@ -19,10 +20,12 @@
 //!
 //! # What is not there
 //!
-//! There is no remote storage. Batches of the formats before magic 2 are copied and read as they are, but never written. Index files
-//! always end behind their last entry, where Kafka allocates those of the active segment at full size.
+//! There is no remote storage. A log copies and reads batches of the formats before magic 2 as they are, but never makes one;
+//! [`record::RecordsBuilder`] does. Index files always end behind their last entry, where Kafka allocates those of the active segment
+//! at full size.
 
 pub mod barrier;
+pub mod consumer;
 pub mod dump;
 mod java;
 pub mod log;

@@ -3,20 +3,17 @@
 
 mod log_support;
 
-use std::collections::BTreeSet;
-
 use cleanslate_log::barrier::{BarrierPolicy, Clears, OpenAtBarrier};
+use cleanslate_log::consumer::CompletedFetch;
 use cleanslate_log::log::{CleanOptions, FetchIsolation, LogConfig, PartitionLog};
 use cleanslate_log::mirror::{MirrorState, group_offset};
-use cleanslate_log::record::{BatchReader, ControlRecordType};
 use cleanslate_log::storage::MemoryStorage;
-use cleanslate_log::types::{Offset, ProducerId, TimestampMs};
+use cleanslate_log::types::{Offset, TimestampMs};
 use log_support::{NOW, TestLog, check};
 
 type Log = PartitionLog<MemoryStorage>;
 
-/// A consumer as Kafka's client is one (`CompletedFetch`): it fetches, drops control batches and aborted ones, and steps over
-/// what it dropped.
+/// A consumer that fetches and takes all that each fetch brings.
 struct Consumer {
     isolation: FetchIsolation,
     max_bytes: usize,
@@ -45,26 +42,12 @@ impl Consumer {
 
     fn poll_once(&mut self, log: &mut Log) {
         let data = log.fetch(self.position, self.isolation, self.max_bytes, true).unwrap();
-        let mut ahead = data.aborted.clone().unwrap_or_default();
-        ahead.sort_by_key(|aborted| aborted.first_offset);
-        let mut aborted: BTreeSet<ProducerId> = BTreeSet::new();
-        for batch in BatchReader::new(data.records).map_while(Result::ok) {
-            if self.isolation == FetchIsolation::TxnCommitted && batch.has_producer_id() {
-                let begun = ahead.partition_point(|aborted| aborted.first_offset <= batch.last_offset());
-                aborted.extend(ahead.drain(..begun).map(|aborted| aborted.producer_id));
-                let is_abort = batch.is_control() && batch.control_type() == Ok(Some(ControlRecordType::Abort));
-                if is_abort {
-                    aborted.remove(&batch.producer_id());
-                }
-            }
-            let skipped = batch.is_control() || (batch.is_transactional() && aborted.contains(&batch.producer_id()));
-            if !skipped {
-                let records = batch.records().unwrap();
-                self.received.extend(records.iter().map(|r| r.offset.get()).filter(|offset| *offset >= self.position.get()));
-            }
-            // At the end of a batch whose records were all seen or skipped, the next one begins.
-            self.position = self.position.max(batch.next_offset());
+        let mut fetch = CompletedFetch::new(self.position, self.isolation, data);
+        while !fetch.is_consumed() {
+            // A few at a time, so that batches are handed out in parts.
+            self.received.extend(fetch.fetch_raw(2).unwrap().iter().map(|record| record.offset.get()));
         }
+        self.position = fetch.position();
     }
 }
 

@@ -2,11 +2,11 @@
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::{CleanOptions, FetchIsolation, LogConfig, LogError, OffsetSpec, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::mirror::{MirrorDesign, MirrorPartition, MirrorState, PidMapping};
-use cleanslate_log::record::{AnyBatch, BatchBuilder, Compression, RecordBatch, compress};
+use cleanslate_log::record::{AnyBatch, Attributes, BatchBuilder, Compression, LegacyEntry, RecordBatch, compress};
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -17,20 +17,9 @@ type Log = PartitionLog<MemoryStorage>;
 
 /// An entry: a record with a key and a value, or a compressed set without a key.
 fn entry(magic: i8, offset: i64, attributes: u8, key: Option<&[u8]>, value: Option<&[u8]>) -> Vec<u8> {
-    let mut body = vec![magic.cast_unsigned(), attributes];
-    if magic == 1 {
-        body.put_i64(NOW.get() + offset);
-    }
-    for part in [key, value] {
-        body.put_i32(part.map_or(-1, |part| i32::try_from(part.len()).unwrap()));
-        body.extend_from_slice(part.unwrap_or_default());
-    }
-    let mut out = Vec::new();
-    out.put_i64(offset);
-    out.put_i32(i32::try_from(4 + body.len()).unwrap());
-    out.put_u32(crc32fast::hash(&body));
-    out.extend_from_slice(&body);
-    out
+    let timestamp = (magic == 1).then_some(TimestampMs(NOW.get() + offset));
+    let entry = LegacyEntry { offset: Offset(offset), attributes: Attributes(attributes.into()), timestamp, key, value };
+    entry.to_bytes().unwrap().to_vec()
 }
 
 /// A record whose key tells a name; an empty value is a tombstone.

@@ -3,12 +3,13 @@
 
 use bytes::Bytes;
 use cleanslate_log::record::varint::{
-    read_unsigned_varint, read_varint, read_varlong, write_unsigned_varint, write_varint, write_varlong,
+    read_unsigned_varint, read_varint, read_varlong, varint_bytes, varlong_bytes, write_unsigned_varint, write_varint,
+    write_varlong,
 };
 use cleanslate_log::record::{
-    ATTRIBUTES_POSITION, Attributes, BatchBuilder, BatchHeader, BatchReader, CRC_POSITION, ControlRecord, ControlRecordType,
-    EndTxnMarker, HEADER_BYTES, Header, KRaftVersion, KRaftVoters, LeaderChange, MAGIC_V2, MirrorPidResetRecord, Record,
-    RecordBatch, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint,
+    ATTRIBUTES_POSITION, AnyBatchReader, Attributes, BatchBuilder, BatchHeader, BatchReader, CRC_POSITION, Compression,
+    ControlRecord, ControlRecordType, EndTxnMarker, HEADER_BYTES, Header, KRaftVersion, KRaftVoters, LeaderChange, MAGIC_V2, Magic,
+    MirrorPidResetRecord, Record, RecordBatch, RecordsBuilder, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint,
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 use proptest::collection::vec;
@@ -153,17 +154,51 @@ fn exercise_buffer(buf: &Bytes) {
     }
 }
 
+/// Numbers of any length.
+fn number<T: std::fmt::Debug + Clone + From<i8>>(long: impl Strategy<Value = T>) -> impl Strategy<Value = T> {
+    prop_oneof![long, any::<i8>().prop_map(T::from)]
+}
+
 proptest! {
+    /// Sizes that are told in advance are those of what is built, and a builder with a limit builds the same batch.
     #[test]
-    fn integers_round_trip(int in any::<i32>(), long in any::<i64>(), unsigned in any::<u32>(), tail in some_bytes()) {
+    fn sizes_are_told_in_advance((base, records, _) in offsets_and_records(), horizon in option::of(0..=i64::MAX)) {
+        let batch = BatchBuilder::new(base).records(records.clone());
+        let batch = horizon.map_or(batch.clone(), |horizon| batch.delete_horizon(TimestampMs(horizon)));
+        let built = batch.clone().build().unwrap();
+        prop_assert_eq!(batch.uncompressed_size_in_bytes().unwrap(), built.size_in_bytes());
+        let mut limited = RecordsBuilder::new(Magic::V2, batch, 0).unwrap();
+        prop_assert_eq!(limited.estimated_size_in_bytes(), built.size_in_bytes());
+        prop_assert_eq!(&limited.build().unwrap(), built.bytes());
+    }
+
+    /// Records of magic 0 and 1 read back the same, but for what these formats do not have.
+    #[test]
+    fn old_formats_read_back((base, records, _) in offsets_and_records(), v1 in any::<bool>(), codec in 0..=3_u8) {
+        let magic = if v1 { Magic::V1 } else { Magic::V0 };
+        let records: Vec<Record> = records.into_iter().map(|record| Record { headers: Vec::new(), ..record }).collect();
+        let settings = BatchBuilder::new(base).compression(Compression::from_id(codec).unwrap()).records(records.clone());
+        let mut builder = RecordsBuilder::new(magic, settings, 0).unwrap();
+        let uncompressed = builder.uncompressed_bytes();
+        let built = builder.build().unwrap();
+        prop_assert!(codec != 0 || built.len() == uncompressed);
+        let read: Vec<Record> = AnyBatchReader::new(built).flat_map(|batch| batch.unwrap().records().unwrap()).collect();
+        let timed = |record: Record| Record { timestamp: if v1 { record.timestamp } else { TimestampMs::NONE }, ..record };
+        prop_assert_eq!(read, records.into_iter().map(timed).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn integers_round_trip(int in number(any::<i32>()), long in number(any::<i64>()), unsigned in any::<u32>(), tail in some_bytes()) {
         let mut out = Vec::new();
         write_varint(&mut out, int);
         let length = out.len();
+        prop_assert_eq!(varint_bytes(int), length);
         out.extend_from_slice(&tail);
         prop_assert_eq!(read_varint(&out), Ok((int, length)));
         out.clear();
         write_varlong(&mut out, long);
         let length = out.len();
+        prop_assert_eq!(varlong_bytes(long), length);
         out.extend_from_slice(&tail);
         prop_assert_eq!(read_varlong(&out), Ok((long, length)));
         out.clear();

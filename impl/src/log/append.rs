@@ -178,8 +178,8 @@ impl<S: Storage> PartitionLog<S> {
         call: Call,
     ) -> Result<AppendResult, AppendError> {
         self.assign_epochs(batches)?;
-        if bytes.len() > self.config.segment_bytes {
-            let (size, max) = (bytes.len(), self.config.segment_bytes);
+        if bytes.len() > self.config.max_segment_bytes() {
+            let (size, max) = (bytes.len(), self.config.max_segment_bytes());
             return Err(AppendError::RecordBatchTooLarge { size, max });
         }
         let first_offset = batches.first().and_then(AnyBatch::base_offset);

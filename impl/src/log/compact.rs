@@ -186,7 +186,7 @@ impl<S: Storage> PartitionLog<S> {
             let (log, offset_index, time_index) = segment.sizes();
             let larger = (sizes.0 + log, sizes.1 + offset_index, sizes.2 + time_index);
             let max_index = self.config.segment_index_bytes as u64;
-            let fits = larger.0 <= self.config.segment_bytes as u64 && larger.1 <= max_index && larger.2 <= max_index;
+            let fits = larger.0 <= self.config.max_segment_bytes() as u64 && larger.1 <= max_index && larger.2 <= max_index;
             match groups.last_mut() {
                 Some(group) if fits && group.first().is_some_and(|first| segment.is_near(*first)) => {
                     group.push(segment.base_offset);

@@ -19,7 +19,8 @@ pub struct LogConfig {
     pub transaction_verification: bool,
     /// Size of the largest batch that a leader appends, in bytes (`max.message.bytes`).
     pub max_message_bytes: usize,
-    /// Size of a segment at which another one begins, and of the largest append, in bytes (`segment.bytes`).
+    /// Size of a segment at which another one begins, and of the largest append, in bytes (`segment.bytes`). More than 2147483647
+    /// counts as that.
     pub segment_bytes: usize,
     /// Time after which another segment begins, in milliseconds of the records' timestamps (`segment.ms`).
     pub segment_ms: i64,
@@ -118,6 +119,16 @@ impl OpenOptions {
 impl From<Recovery> for OpenOptions {
     fn from(recovery: Recovery) -> Self {
         Self::new(recovery)
+    }
+}
+
+/// The most bytes of a segment, as Kafka's files have positions of 31 bits (`FileRecords`).
+pub(super) const MAX_SEGMENT_BYTES: usize = i32::MAX as usize;
+
+impl LogConfig {
+    /// Size of the largest segment in bytes, whatever the setting says.
+    pub(super) fn max_segment_bytes(&self) -> usize {
+        self.segment_bytes.min(MAX_SEGMENT_BYTES)
     }
 }
 

@@ -160,6 +160,14 @@ pub enum LogError {
         /// What is wrong with it.
         source: DecodeError,
     },
+    /// A segment's file is longer than any that Kafka opens.
+    #[error("the file of the segment at {base_offset} has {bytes} bytes, expected at most 2147483647")]
+    SegmentTooLong {
+        /// The segment's base offset.
+        base_offset: Offset,
+        /// The length of its file.
+        bytes: u64,
+    },
     /// The offsets of a batch of the log do not ascend.
     #[error("batch at byte {position} of the log from offset {base_offset} to {last_offset}, expected at least {expected}")]
     OffsetsOutOfOrder {
@@ -286,7 +294,7 @@ impl LogError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::AlreadyExists | Self::EmptyLegacyBatch { .. } => "IllegalStateException",
-            Self::RollBelowActive { .. } | Self::TxnIndexVersion { .. } => "KafkaException",
+            Self::RollBelowActive { .. } | Self::TxnIndexVersion { .. } | Self::SegmentTooLong { .. } => "KafkaException",
             Self::CorruptRecord { .. } => "CorruptRecordException",
             Self::OffsetsOutOfOrder { .. } => "InvalidOffsetException",
             Self::Unsupported { .. } => "UnsupportedForMessageFormatException",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::config::{LogConfig, OpenOptions, Recovery};
+use super::config::{LogConfig, MAX_SEGMENT_BYTES, OpenOptions, Recovery};
 use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
 use super::files::{CLEANED, DELETED, DELETED_CHECKPOINT, SWAP, SegmentFile};
@@ -97,6 +97,9 @@ impl<S: Storage> PartitionLog<S> {
                 continue;
             }
             let mut segment = load_indexes(&mut self.storage, base, now)?;
+            if segment.file_bytes > MAX_SEGMENT_BYTES as u64 {
+                return Err(LogError::SegmentTooLong { base_offset: base, bytes: segment.file_bytes });
+            }
             segment.has_offset_index = kinds.contains(&SegmentFile::OffsetIndex);
             segment.has_time_index = true;
             if !kinds.contains(&SegmentFile::TimeIndex) {

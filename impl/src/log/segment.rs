@@ -150,7 +150,7 @@ impl Segment {
     /// Whether there has to be a new segment for an append (Kafka: `LogSegment.shouldRoll`).
     pub(super) fn should_roll(&self, config: &LogConfig, incoming: &Incoming, now: TimestampMs) -> bool {
         let size = self.file_bytes;
-        let room = (config.segment_bytes as u64).checked_sub(incoming.bytes as u64);
+        let room = (config.max_segment_bytes() as u64).checked_sub(incoming.bytes as u64);
         let waited_ms = match self.slots.first() {
             Some(first) if first.max_timestamp >= TimestampMs(0) => {
                 incoming.max_timestamp.get().saturating_sub(first.max_timestamp.get())

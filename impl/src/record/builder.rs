@@ -16,30 +16,30 @@ use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, Tim
 /// a control batch.
 #[derive(Clone, Debug)]
 pub struct BatchBuilder {
-    base_offset: Offset,
+    pub(super) base_offset: Offset,
     leader_epoch: LeaderEpoch,
-    producer_id: ProducerId,
+    pub(super) producer_id: ProducerId,
     producer_epoch: ProducerEpoch,
     base_sequence: Sequence,
-    transactional: bool,
-    control: bool,
+    pub(super) transactional: bool,
+    pub(super) control: bool,
     timestamp: TimestampMs,
-    log_append_time: Option<TimestampMs>,
-    delete_horizon: Option<TimestampMs>,
-    compression: Compression,
+    pub(super) log_append_time: Option<TimestampMs>,
+    pub(super) delete_horizon: Option<TimestampMs>,
+    pub(super) compression: Compression,
     last_offset: Option<Offset>,
-    records: Vec<Pending>,
+    pub(super) records: Vec<Pending>,
 }
 
 /// A record as it was added; a control record is encoded by `build`, which may fail.
 #[derive(Clone, Debug)]
-enum Pending {
+pub(super) enum Pending {
     Plain(Record),
     Control(ControlRecord, Offset, TimestampMs),
 }
 
 impl Pending {
-    fn offset(&self) -> Offset {
+    pub(super) fn offset(&self) -> Offset {
         match self {
             Self::Plain(record) => record.offset,
             Self::Control(_, offset, _) => *offset,
@@ -175,7 +175,8 @@ impl BatchBuilder {
         self
     }
 
-    fn next_offset(&self) -> Offset {
+    /// The offset of a record that is added without one.
+    pub(super) fn next_offset(&self) -> Offset {
         self.records.last().map_or(self.base_offset, |last| last.offset().plus(1))
     }
 
@@ -184,11 +185,16 @@ impl BatchBuilder {
     /// # Errors
     /// When there are no records, or a constraint of Kafka's builder does not hold; see [`EncodeError`].
     pub fn build(self) -> Result<RecordBatch, EncodeError> {
+        self.encoded()
+    }
+
+    /// As [`BatchBuilder::build`], of a builder that stays.
+    pub(super) fn encoded(&self) -> Result<RecordBatch, EncodeError> {
         self.check_producer()?;
         check_timestamp(self.log_append_time.unwrap_or_default(), TimestampMs::NONE)?;
         check_timestamp(self.delete_horizon.unwrap_or_default(), TimestampMs(0))?;
         let first_timestamp = self.records.first().ok_or(EncodeError::NoRecords)?.timestamp();
-        let base_timestamp = self.delete_horizon.unwrap_or(first_timestamp);
+        let base_timestamp = self.base_timestamp(first_timestamp);
         let (body, max_timestamp) = self.encoded_records(base_timestamp)?;
         let attributes = Attributes::default()
             .with_compression(self.compression)
@@ -214,6 +220,33 @@ impl BatchBuilder {
         Ok(RecordBatch::assemble_with_crc(header, &body))
     }
 
+    fn base_timestamp(&self, first_timestamp: TimestampMs) -> TimestampMs {
+        self.delete_horizon.unwrap_or(first_timestamp)
+    }
+
+    /// The size that the batch has without compression, in bytes (Kafka: `DefaultRecordBatch.sizeInBytes`). Without records it is
+    /// that of the header.
+    ///
+    /// # Errors
+    /// When a record cannot be in the batch.
+    pub fn uncompressed_size_in_bytes(&self) -> Result<usize, EncodeError> {
+        let mut size = HEADER_BYTES;
+        let mut previous = None;
+        for pending in &self.records {
+            let record = self.checked_record(pending, previous)?;
+            size = size.saturating_add(self.size_of(&record)?);
+            previous = Some(record.offset);
+        }
+        Ok(size)
+    }
+
+    /// What a record adds to the batch, in bytes; it may be the first one, or one that is not there yet.
+    pub(super) fn size_of(&self, record: &Record) -> Result<usize, EncodeError> {
+        let first_timestamp = self.records.first().map_or(record.timestamp, Pending::timestamp);
+        let timestamp_delta = record.timestamp.get().wrapping_sub(self.base_timestamp(first_timestamp).get());
+        Ok(record.encoded_bytes(timestamp_delta, self.offset_delta(record.offset)?))
+    }
+
     /// The records' bytes, compressed when asked for, and the largest of their timestamps.
     fn encoded_records(&self, base_timestamp: TimestampMs) -> Result<(Bytes, TimestampMs), EncodeError> {
         let mut body = BytesMut::new();
@@ -232,7 +265,7 @@ impl BatchBuilder {
     }
 
     /// Kafka: `MemoryRecordsBuilder.validateProducerState`. Ids below -1 pass, as they do there.
-    fn check_producer(&self) -> Result<(), EncodeError> {
+    pub(super) fn check_producer(&self) -> Result<(), EncodeError> {
         if self.producer_id == ProducerId::NONE {
             return if self.transactional { Err(EncodeError::TransactionalWithoutProducerId) } else { Ok(()) };
         }
@@ -246,7 +279,8 @@ impl BatchBuilder {
         Ok(())
     }
 
-    fn checked_record(&self, pending: &Pending, previous: Option<Offset>) -> Result<Record, EncodeError> {
+    /// The record as it is written, if it may follow the offset before it.
+    pub(super) fn checked_record(&self, pending: &Pending, previous: Option<Offset>) -> Result<Record, EncodeError> {
         let (offset, timestamp) = (pending.offset(), pending.timestamp());
         if offset < self.base_offset || previous.is_some_and(|previous| offset <= previous) {
             let minimum = previous.map_or(self.base_offset, |previous| previous.plus(1)).get();
@@ -297,7 +331,7 @@ impl BatchBuilder {
         self.offset_delta(last_offset)
     }
 
-    fn offset_delta(&self, offset: Offset) -> Result<i32, EncodeError> {
+    pub(super) fn offset_delta(&self, offset: Offset) -> Result<i32, EncodeError> {
         let (offset, base_offset) = (offset.get(), self.base_offset.get());
         let delta = offset.checked_sub(base_offset).and_then(|delta| i32::try_from(delta).ok());
         delta.filter(|delta| *delta >= 0).ok_or(EncodeError::OffsetDeltaTooLarge { offset, base_offset })

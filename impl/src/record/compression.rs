@@ -105,6 +105,14 @@ pub fn compress(codec: Compression, bytes: &[u8]) -> Result<Bytes, EncodeError> 
     }
 }
 
+/// As [`compress`], for a set of magic 0, whose LZ4 frames have the checksum that readers of that time expect.
+pub(super) fn compress_for_magic_0(codec: Compression, bytes: &[u8]) -> Result<Bytes, EncodeError> {
+    match codec {
+        Compression::Lz4 => lz4::compress_for_magic_0(bytes).map(Bytes::from).ok_or(EncodeError::Compression { codec }),
+        _ => compress(codec, bytes),
+    }
+}
+
 /// Decompresses records. No allocation is larger than `max_bytes` and a small constant, whatever the input says.
 ///
 /// What is not a part of the stream is judged as Kafka's readers do: bytes behind the end of an LZ4 frame or of a gzip

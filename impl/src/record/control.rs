@@ -1,5 +1,7 @@
 //! Control records: their types and values (Kafka: `ControlRecordType`, `EndTransactionMarker`).
 
+use std::fmt;
+
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::cursor::Cursor;
@@ -9,7 +11,7 @@ use super::kraft::{KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, Snap
 use super::mirror_pid_reset::MirrorPidResetRecord;
 use crate::types::CoordinatorEpoch;
 
-/// The version that keys and end-transaction markers are written with.
+/// The version that keys and values are written with.
 const CURRENT_VERSION: i16 = 0;
 
 /// The type of a control record, from its key.
@@ -68,6 +70,29 @@ impl ControlRecordType {
         }
     }
 
+    /// The version that values of this type are written with (Kafka: the constants of `ControlRecordUtils`); `None` for a type
+    /// that is not known.
+    #[must_use]
+    pub fn current_version(self) -> Option<i16> {
+        if let Self::Unknown(_) = self { None } else { Some(CURRENT_VERSION) }
+    }
+
+    /// The name that Kafka has for the type.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Abort => "ABORT",
+            Self::Commit => "COMMIT",
+            Self::LeaderChange => "LEADER_CHANGE",
+            Self::SnapshotHeader => "SNAPSHOT_HEADER",
+            Self::SnapshotFooter => "SNAPSHOT_FOOTER",
+            Self::KRaftVersion => "KRAFT_VERSION",
+            Self::KRaftVoters => "KRAFT_VOTERS",
+            Self::MirrorPidReset => "MIRROR_PID_RESET",
+            Self::Unknown(_) => "UNKNOWN",
+        }
+    }
+
     /// Whether this type ends a transaction.
     #[must_use]
     pub fn is_end_txn_marker(self) -> bool {
@@ -92,6 +117,12 @@ impl ControlRecordType {
     }
 }
 
+impl fmt::Display for ControlRecordType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name(), self.id())
+    }
+}
+
 /// Reads a key; `position` is where to blame its absence on.
 pub(super) fn decode_key(key: Option<Cursor<'_>>, position: usize) -> Result<ControlRecordType, DecodeError> {
     let what = "control record key";
@@ -112,6 +143,34 @@ pub struct EndTxnMarker {
     pub commit: bool,
     /// Epoch of the transaction coordinator that wrote the marker.
     pub coordinator_epoch: CoordinatorEpoch,
+}
+
+impl EndTxnMarker {
+    /// The marker of a type.
+    ///
+    /// # Errors
+    /// [`EncodeError::NoEndTxnType`] when the type is neither COMMIT nor ABORT.
+    pub fn of_type(record_type: ControlRecordType, coordinator_epoch: CoordinatorEpoch) -> Result<Self, EncodeError> {
+        let commit = match record_type {
+            ControlRecordType::Commit => true,
+            ControlRecordType::Abort => false,
+            other => return Err(EncodeError::NoEndTxnType { type_id: other.id() }),
+        };
+        Ok(Self { commit, coordinator_epoch })
+    }
+
+    /// Reads the value of a marker whose type is known from the key. A version above 0 is read as 0, and bytes behind it are
+    /// ignored.
+    ///
+    /// # Errors
+    /// When the type is neither COMMIT nor ABORT, or the value is malformed.
+    pub fn decode_value(record_type: ControlRecordType, value: &Bytes) -> Result<Self, DecodeError> {
+        match record_type {
+            ControlRecordType::Abort => decode_marker(&mut Cursor::new(value), false),
+            ControlRecordType::Commit => decode_marker(&mut Cursor::new(value), true),
+            found => Err(DecodeError::UnexpectedControlType { position: 0, expected: "COMMIT or ABORT", found }),
+        }
+    }
 }
 
 /// A control record with its value.
@@ -164,6 +223,19 @@ impl ControlRecord {
     /// When the key is malformed, or the value of a known type is.
     pub fn decode(key: Option<&Bytes>, value: Option<&Bytes>) -> Result<Self, DecodeError> {
         Self::decode_parts(key.map(Cursor::new), value.map(Cursor::new), 0)
+    }
+
+    /// As [`ControlRecord::decode`], for a caller that wants one type and no other (Kafka: `ControlRecordUtils`). The value of
+    /// another is not looked at.
+    ///
+    /// # Errors
+    /// [`DecodeError::UnexpectedControlType`] for another type; or as [`ControlRecord::decode`].
+    pub fn decode_as(expected: ControlRecordType, key: Option<&Bytes>, value: Option<&Bytes>) -> Result<Self, DecodeError> {
+        let found = decode_key(key.map(Cursor::new), 0)?;
+        if found != expected {
+            return Err(DecodeError::UnexpectedControlType { position: 0, expected: expected.name(), found });
+        }
+        Self::decode(key, value)
     }
 
     /// Reads a control record; `position` is where to blame the absence of the key or the value on.

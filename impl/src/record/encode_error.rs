@@ -74,6 +74,26 @@ pub enum EncodeError {
     /// A leader change message needs a leader epoch.
     #[error("a leader change message needs a leader epoch")]
     LeaderChangeWithoutLeaderEpoch,
+    /// A marker of a type that ends no transaction.
+    #[error("control record type {type_id} ends no transaction")]
+    NoEndTxnType {
+        /// The type id.
+        type_id: i16,
+    },
+    /// The formats before magic 2 lack something.
+    #[error("magic {magic} has no {what}")]
+    NotInMagic {
+        /// What there is not.
+        what: &'static str,
+        /// 0 or 1.
+        magic: i8,
+    },
+    /// A builder that has built its batch takes no further records.
+    #[error("a record for a builder that is closed")]
+    BuilderClosed,
+    /// A builder that was aborted takes no records and builds nothing.
+    #[error("the builder was aborted")]
+    BuilderAborted,
     /// A version that no reader accepts.
     #[error("{what} is {version}, expected 0 or more")]
     NegativeVersion {
@@ -106,6 +126,7 @@ impl EncodeError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::Compression { .. } => "KafkaException",
+            Self::BuilderClosed | Self::BuilderAborted => "IllegalStateException",
             _ => "IllegalArgumentException",
         }
     }

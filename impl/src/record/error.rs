@@ -1,5 +1,6 @@
 //! The errors of reading.
 
+use super::control::ControlRecordType;
 use super::header::Compression;
 
 /// Why bytes are not the thing they were read as.
@@ -141,6 +142,16 @@ pub enum DecodeError {
         /// The field.
         what: &'static str,
     },
+    /// A control record is of another type than was asked for (Kafka: `IllegalArgumentException` of `ControlRecordUtils`).
+    #[error("byte {position}: control record of type {found}, expected {expected}")]
+    UnexpectedControlType {
+        /// First byte of the key or value.
+        position: usize,
+        /// The name of the type that was asked for.
+        expected: &'static str,
+        /// The type in the key.
+        found: ControlRecordType,
+    },
     /// A version is negative (Kafka: `InvalidRecordException`).
     #[error("byte {position}: {what} is {version}, expected 0 or more")]
     NegativeVersion {
@@ -233,6 +244,7 @@ impl DecodeError {
             | Self::NegativeLength { position, .. }
             | Self::CountExceedsBytes { position, .. }
             | Self::Null { position, .. }
+            | Self::UnexpectedControlType { position, .. }
             | Self::NegativeVersion { position, .. }
             | Self::StringTooLong { position, .. }
             | Self::InvalidUtf8 { position, .. }
@@ -251,7 +263,7 @@ impl DecodeError {
     pub fn kafka_class(&self) -> &'static str {
         match self {
             Self::BatchLengthTooSmall { .. } | Self::UnknownMagic { .. } | Self::CrcMismatch { .. } => "CorruptRecordException",
-            Self::UnknownCompression { .. } => "IllegalArgumentException",
+            Self::UnknownCompression { .. } | Self::UnexpectedControlType { .. } => "IllegalArgumentException",
             Self::CompressionUnsupported { .. } => "UnsupportedCompressionTypeException",
             Self::CorruptCompression { .. } => "KafkaException",
             Self::DecompressedTooLarge { .. } => "RecordTooLargeException",
@@ -290,6 +302,7 @@ impl DecodeError {
             | Self::NegativeLength { position, .. }
             | Self::CountExceedsBytes { position, .. }
             | Self::Null { position, .. }
+            | Self::UnexpectedControlType { position, .. }
             | Self::NegativeVersion { position, .. }
             | Self::StringTooLong { position, .. }
             | Self::InvalidUtf8 { position, .. }

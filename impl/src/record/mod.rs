@@ -1,4 +1,4 @@
-//! Kafka's record batches: those of magic 2 to read, check and build, those of magic 0 and 1 to read.
+//! Kafka's record batches: those of magic 2 to read, check and build, those of magic 0 and 1 to read and to write.
 //!
 //! No input makes this module panic.
 //!
@@ -29,9 +29,11 @@ mod error;
 mod header;
 mod kraft;
 mod legacy;
+mod legacy_entry;
 mod mirror_pid_reset;
 mod reader;
 mod record_body;
+mod records_builder;
 mod rewrite;
 pub mod varint;
 mod wire;
@@ -51,9 +53,11 @@ pub use header::{
 };
 pub use kraft::{KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint};
 pub use legacy::{LEGACY_CRC_POSITION, LegacyBatch, LegacyRecord, MIN_BATCH_LENGTH_V1};
+pub use legacy_entry::LegacyEntry;
 pub use mirror_pid_reset::{MirrorPidResetLayout, MirrorPidResetRecord};
 pub use reader::BatchReader;
 pub use record_body::{Header, Record};
+pub use records_builder::{Magic, MaxTimestamp, RecordsBuilder};
 
 /// The most bytes that are allocated for a byte of input: see [the module](self#memory).
 pub const MEMORY_PER_BYTE: usize = 64;

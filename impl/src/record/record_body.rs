@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::encode_error::EncodeError;
 use super::error::DecodeError;
 use super::header::{BatchHeader, TimestampType};
-use super::varint::{write_varint, write_varlong};
+use super::varint::{varint_bytes, varlong_bytes, write_varint, write_varlong};
 use crate::types::{Offset, TimestampMs};
 
 /// The fewest bytes of a record: its length, attributes, two deltas, two lengths and a count.
@@ -164,6 +164,37 @@ impl Record {
         out.extend_from_slice(&body);
         Ok(())
     }
+}
+
+impl Record {
+    /// The bytes that [`Record::encode`] writes.
+    pub(super) fn encoded_bytes(&self, timestamp_delta: i64, offset_delta: i32) -> usize {
+        let headers = self.headers.iter().fold(0_usize, |sum, header| {
+            let (key, value) = (part_bytes(Some(&header.key)), part_bytes(header.value.as_ref()));
+            sum.saturating_add(key).saturating_add(value)
+        });
+        let body = [
+            1, // attributes
+            varlong_bytes(timestamp_delta),
+            varint_bytes(offset_delta),
+            part_bytes(self.key.as_ref()),
+            part_bytes(self.value.as_ref()),
+            length_bytes(self.headers.len()),
+            headers,
+        ];
+        let body = body.into_iter().fold(0, usize::saturating_add);
+        length_bytes(body).saturating_add(body)
+    }
+}
+
+/// The bytes of a length field. What is too long for one is refused when it is written.
+fn length_bytes(length: usize) -> usize {
+    varint_bytes(i32::try_from(length).unwrap_or(i32::MAX))
+}
+
+/// A length and what it is of; a null has a length only.
+fn part_bytes(part: Option<&Bytes>) -> usize {
+    part.map_or(varint_bytes(-1), |part| length_bytes(part.len()).saturating_add(part.len()))
 }
 
 fn put_nullable(out: &mut BytesMut, bytes: Option<&Bytes>, what: &'static str) -> Result<(), EncodeError> {

@@ -71,12 +71,37 @@ pub fn write_unsigned_varint(out: &mut impl BufMut, value: u32) {
 
 /// Writes a zigzag 32-bit integer in the fewest bytes.
 pub fn write_varint(out: &mut impl BufMut, value: i32) {
-    write_groups(out, u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()));
+    write_groups(out, zigzag(value));
 }
 
 /// Writes a zigzag 64-bit integer in the fewest bytes.
 pub fn write_varlong(out: &mut impl BufMut, value: i64) {
-    write_groups(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
+    write_groups(out, zigzag_long(value));
+}
+
+/// The bytes that [`write_varint`] writes: 1 to 5.
+#[must_use]
+pub fn varint_bytes(value: i32) -> usize {
+    groups(zigzag(value))
+}
+
+/// The bytes that [`write_varlong`] writes: 1 to 10.
+#[must_use]
+pub fn varlong_bytes(value: i64) -> usize {
+    groups(zigzag_long(value))
+}
+
+fn zigzag(value: i32) -> u64 {
+    u64::from(((value << 1) ^ (value >> 31)).cast_unsigned())
+}
+
+fn zigzag_long(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// Seven bits each, and at least one.
+fn groups(value: u64) -> usize {
+    (64_u32.saturating_sub(value.leading_zeros())).div_ceil(7).max(1) as usize
 }
 
 fn write_groups(out: &mut impl BufMut, mut value: u64) {

@@ -1,50 +1,29 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Record sets of magic 0 and 1, as Kafka's `MemoryRecords.withRecords` makes them.
 
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::record::{Compression, compress};
-use cleanslate_log::types::LeaderEpoch;
+use cleanslate_log::record::{Attributes, BatchBuilder, Compression, LegacyEntry, Magic, RecordsBuilder, compress};
+use cleanslate_log::types::{LeaderEpoch, Offset};
 
 use crate::upstream::support::{Log, NOW};
 
 /// A key and a value; `None` is null.
 pub(crate) type KeyValue<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
 
-/// An entry with its CRC; a record, or a compressed set.
+/// An entry: a record, or a compressed set.
 fn entry(magic: i8, offset: i64, codec: Compression, (key, value): KeyValue<'_>) -> Vec<u8> {
-    let mut body = Vec::new();
-    body.put_i8(magic);
-    body.put_u8(codec.id());
-    if magic == 1 {
-        body.put_i64(NOW.get());
-    }
-    for part in [key, value] {
-        body.put_i32(part.map_or(-1, |part| i32::try_from(part.len()).unwrap()));
-        body.extend_from_slice(part.unwrap_or_default());
-    }
-    let mut out = Vec::new();
-    out.put_i64(offset);
-    out.put_i32(i32::try_from(4 + body.len()).unwrap());
-    out.put_u32(crc32fast::hash(&body));
-    out.extend_from_slice(&body);
-    out
+    let attributes = Attributes::default().with_compression(codec);
+    let timestamp = (magic == 1).then_some(NOW);
+    LegacyEntry { offset: Offset(offset), attributes, timestamp, key, value }.to_bytes().unwrap().to_vec()
 }
 
-/// Records at offsets from the first on: one entry each, or one compressed set. Offsets within a set are absolute in magic 0 and
-/// count from 0 in magic 1.
+/// Records at offsets from the first on: one entry each, or one compressed set.
 pub(crate) fn legacy(magic: i8, first: i64, codec: Compression, records: &[KeyValue<'_>]) -> Bytes {
-    let of = |index: usize| first + i64::try_from(index).unwrap();
-    let entries = |base: i64| -> Vec<u8> {
-        let at = |index: usize| of(index) - base;
-        records.iter().enumerate().flat_map(|(index, record)| entry(magic, at(index), Compression::None, *record)).collect()
-    };
-    if codec == Compression::None {
-        return entries(0).into();
-    }
-    let inner = entries(if magic == 0 { 0 } else { first });
-    let value = compress(codec, &inner).unwrap();
-    entry(magic, of(records.len() - 1), codec, (None, Some(&value))).into()
+    let magic = if magic == 0 { Magic::V0 } else { Magic::V1 };
+    let settings = BatchBuilder::new(Offset(first)).compression(codec).timestamp(NOW);
+    let settings = records.iter().fold(settings, |settings, (key, value)| settings.record(*key, *value));
+    RecordsBuilder::new(magic, settings, 0).unwrap().build().unwrap()
 }
 
 /// So many records with the same key and value.

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
+mod completed_fetch_test;
 mod dump_log_segments_test;
 mod fetcher_thread_test;
 mod file_records_test;

@@ -3,12 +3,11 @@
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::log::{FetchIsolation, LeaderEpochCache, LogConfig, Recovery};
-use cleanslate_log::record::{BatchReader, RecordBatch};
+use cleanslate_log::log::{LeaderEpochCache, LogConfig, Recovery};
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
 use crate::upstream::support::{
-    Log, NOW, end_txn, epochs, follow, follow_under, hw, lead, lead_marker, new_log, placed, plain, produced, reopen, start_at,
+    Log, NOW, epochs, follow, follow_under, hw, lead, new_log, placed, plain, produced, reopen, start_at,
 };
 
 const OUT_OF_RANGE: &str = "OffsetOutOfRangeException";
@@ -114,31 +113,4 @@ fn test_use_checkpoint_to_initialize_high_watermark() {
     assert_eq!(log.log_end_offset(), Offset(6));
     hw(&mut log, 4);
     assert_eq!(log.high_watermark(), Offset(4));
-}
-
-/// Kafka's CompletedFetchTest: how many records of ten a consumer gets, of any and of committed transactions.
-fn received(commit: bool) -> (usize, usize) {
-    let mut log = new_log(&LogConfig::default());
-    lead(&mut log, produced(1, 0, 0, 10).transactional(true)).unwrap();
-    lead_marker(&mut log, &end_txn(1, 0, commit, 0)).unwrap();
-    hw(&mut log, 11);
-    let data = log.fetch(Offset(0), FetchIsolation::TxnCommitted, usize::MAX, true).unwrap();
-    let aborted = data.aborted.unwrap();
-    let is_aborted = |batch: &RecordBatch| {
-        aborted.iter().any(|txn| txn.producer_id == batch.producer_id() && txn.first_offset <= batch.base_offset())
-    };
-    let batches: Vec<RecordBatch> =
-        BatchReader::new(data.records).map(Result::unwrap).filter(|batch| !batch.is_control()).collect();
-    let count = |batches: &mut dyn Iterator<Item = &RecordBatch>| batches.map(|batch| batch.records().unwrap().len()).sum();
-    (count(&mut batches.iter()), count(&mut batches.iter().filter(|batch| !is_aborted(batch))))
-}
-
-#[test]
-fn test_aborted_transaction_records_removed() {
-    assert_eq!(received(false), (10, 0));
-}
-
-#[test]
-fn test_committed_transaction_records_included() {
-    assert_eq!(received(true), (10, 10));
 }

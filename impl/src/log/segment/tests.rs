@@ -78,3 +78,23 @@ mod transaction_index_test {
         assert_eq!(second(10), Some((10, 15)));
     }
 }
+
+/// Kafka's FileRecordsTest.
+mod file_records_test {
+    use super::super::{Incoming, Segment};
+    use crate::log::LogConfig;
+    use crate::types::{Offset, TimestampMs};
+
+    /// A file has no more bytes than a position of 31 bits can tell, whatever the setting is; the next append goes into another.
+    #[test]
+    fn test_append_protects_from_overflow() {
+        let max = u64::try_from(i32::MAX).unwrap();
+        let config = LogConfig { segment_bytes: usize::MAX, ..LogConfig::default() };
+        let incoming = Incoming { bytes: 100, first_offset: None, last_offset: Offset(1), max_timestamp: TimestampMs(0) };
+        for (file_bytes, rolls) in [(0, false), (max - 100, false), (max - 99, true), (max, true)] {
+            let mut segment = Segment::new(Offset(0), TimestampMs(0));
+            segment.file_bytes = file_bytes;
+            assert_eq!(segment.should_roll(&config, &incoming, TimestampMs(0)), rolls, "{file_bytes}");
+        }
+    }
+}

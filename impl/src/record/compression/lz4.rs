@@ -13,6 +13,8 @@ const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 const FLAGS: u8 = 0x60;
 /// Blocks of 64 KiB.
 const BLOCK_DESCRIPTOR: u8 = 0x40;
+/// Position of the checksum in a frame without a content size.
+const CHECKSUM_POSITION: usize = 6;
 /// Input bytes of a block.
 const BLOCK_BYTES: usize = 64 * 1024;
 /// Ends the frame.
@@ -44,6 +46,15 @@ pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(stored);
     }
     out.extend_from_slice(&END_MARK);
+    Some(out)
+}
+
+/// As [`compress`], with the checksum that sets of magic 0 have: over the frame's magic too, where the format says over the
+/// descriptor alone.
+pub(super) fn compress_for_magic_0(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = compress(bytes)?;
+    let checksum = descriptor_checksum(out.get(..CHECKSUM_POSITION)?);
+    *out.get_mut(CHECKSUM_POSITION)? = checksum;
     Some(out)
 }
 

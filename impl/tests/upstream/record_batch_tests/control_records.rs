@@ -1,8 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
-//! Kafka's ControlRecordTypeTest and EndTransactionMarkerTest.
+//! Kafka's ControlRecordTypeTest, EndTransactionMarkerTest and ControlRecordUtilsTest.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cleanslate_log::record::{ControlRecord, ControlRecordType, EndTxnMarker};
+use cleanslate_log::record::{
+    ControlRecord, ControlRecordType, EndTxnMarker, KRaftVersion, KRaftVoters, LeaderChange, MirrorPidResetRecord, SnapshotFooter,
+    SnapshotHeader, Voter,
+};
 use cleanslate_log::types::CoordinatorEpoch;
 
 fn key(version: i16, type_id: i16, more: &[u8]) -> Bytes {
@@ -62,4 +65,59 @@ fn test_serde() {
 #[test]
 fn test_deserialize_newer_version() {
     assert_eq!(marker(5, &[0, 0]), Ok(COMMIT));
+}
+
+#[test]
+fn test_unknown_control_type_not_allowed() {
+    let (unknown, epoch) = (ControlRecordType::Unknown(-1), CoordinatorEpoch(24));
+    assert_eq!(EndTxnMarker::of_type(unknown, epoch).unwrap_err().kafka_class(), "IllegalArgumentException");
+    assert_eq!(EndTxnMarker::decode_value(unknown, &Bytes::new()).unwrap_err().kafka_class(), "IllegalArgumentException");
+    // The two types that there are.
+    for (record_type, commit) in [(ControlRecordType::Commit, true), (ControlRecordType::Abort, false)] {
+        let marker = EndTxnMarker { commit, coordinator_epoch: epoch };
+        assert_eq!(EndTxnMarker::of_type(record_type, epoch), Ok(marker));
+        let value = ControlRecord::EndTxnMarker(marker).encode_value().unwrap();
+        assert_eq!(EndTxnMarker::decode_value(record_type, &value), Ok(marker));
+    }
+}
+
+/// The current version of every type is 0, which is what values begin with.
+#[test]
+fn test_current_versions() {
+    for record in [
+        COMMIT,
+        ControlRecord::LeaderChange(LeaderChange::default()),
+        ControlRecord::SnapshotHeader(SnapshotHeader::default()),
+        ControlRecord::SnapshotFooter(SnapshotFooter::default()),
+        ControlRecord::KRaftVersion(KRaftVersion::default()),
+        ControlRecord::KRaftVoters(KRaftVoters::default()),
+        ControlRecord::MirrorPidReset(MirrorPidResetRecord::default()),
+    ] {
+        let version = record.record_type().current_version();
+        assert_eq!(version, Some(0), "{record:?}");
+        assert_eq!(record.encode_value().unwrap()[..2], version.unwrap().to_be_bytes(), "{record:?}");
+    }
+    assert_eq!(ControlRecordType::Unknown(337).current_version(), None);
+}
+
+/// Voters that are asked for, with a key of some type.
+fn voters_with_key(of: ControlRecordType) -> Result<ControlRecord, String> {
+    let value = voters().encode_value().unwrap();
+    let decoded = ControlRecord::decode_as(ControlRecordType::KRaftVoters, Some(&of.key()), Some(&value));
+    decoded.map_err(|error| format!("{}: {error}", error.kafka_class()))
+}
+
+fn voters() -> ControlRecord {
+    ControlRecord::KRaftVoters(KRaftVoters { voters: vec![Voter::default()], ..KRaftVoters::default() })
+}
+
+#[test]
+fn test_invalid_control_record_type() {
+    let expected = "IllegalArgumentException: byte 0: control record of type COMMIT (1), expected KRAFT_VOTERS";
+    assert_eq!(voters_with_key(ControlRecordType::Commit), Err(expected.to_owned()));
+}
+
+#[test]
+fn test_deserialize_byte_data() {
+    assert_eq!(voters_with_key(ControlRecordType::KRaftVoters), Ok(voters()));
 }

@@ -3,7 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use cleanslate_log::record::{
-    AssignRules, Attributes, BatchBuilder, BatchHeader, BatchReader, Compression, ControlRecord, DecodeError, EndTxnMarker,
+    AssignRules, Attributes, BatchBuilder, BatchHeader, BatchReader, Compression, ControlRecord, DecodeError, EndTxnMarker, Header,
     RECORD_COUNT_POSITION, Record, RecordBatch, TimestampType, assign_offsets,
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
@@ -165,6 +165,37 @@ fn test_set_log_append_time() {
     assert_eq!((batch.timestamp_type(), batch.max_timestamp()), (TimestampType::LogAppendTime, now));
     batch.ensure_valid().unwrap();
     assert!(batch.records().unwrap().iter().all(|record| record.timestamp == now));
+}
+
+/// A max timestamp comes with what it means, of which there are two kinds. Where the crate has a third, none of magic 0, it does not
+/// compile (the documentation of `with_max_timestamp`).
+#[test]
+fn test_set_no_timestamp_type_not_allowed() {
+    let batch = records(0, 3).build().unwrap();
+    for timestamp_type in [TimestampType::CreateTime, TimestampType::LogAppendTime] {
+        let set = batch.with_max_timestamp(timestamp_type, TimestampMs(-1));
+        assert_eq!((set.timestamp_type(), set.max_timestamp()), (timestamp_type, TimestampMs(-1)));
+        set.ensure_valid().unwrap();
+    }
+}
+
+/// What the size of the batch is going to be.
+#[test]
+fn test_size_in_bytes() {
+    let now = 1_700_000_000_000;
+    let text = |text: &'static str| Some(Bytes::from(text));
+    let record = |index: i64, after: i64, key: Option<Bytes>, value: Option<Bytes>| {
+        let (offset, timestamp) = (Offset(index), TimestampMs(now + after));
+        Record { offset, timestamp, key, value, headers: Vec::new() }
+    };
+    let headers = vec![Header { key: "foo".into(), value: text("value") }, Header { key: "bar".into(), value: None }];
+    let builder = BatchBuilder::new(Offset(0)).records([
+        record(0, 0, text("key"), text("value")),
+        record(1, 30_000, None, text("value")),
+        record(2, 60_000, text("key"), None),
+        Record { headers, ..record(3, 60_000, text("key"), text("value")) },
+    ]);
+    assert_eq!(builder.uncompressed_size_in_bytes().unwrap(), builder.build().unwrap().size_in_bytes());
 }
 
 #[test]

@@ -108,6 +108,26 @@ fn test_filter_to_of_old_formats() {
     }
 }
 
+/// Of batches larger than the 64 bytes of Kafka's buffer, what has a key is left, in whole batches.
+#[test]
+fn test_filter_to_with_undersized_buffer() {
+    const LONG: &str = "................................................................................................................................";
+    assert_eq!(LONG.len(), 128);
+    for codec in CODECS {
+        let batches = [
+            batch(0, &[(10, None, "a")]),
+            batch(1, &[(11, Some("1"), LONG), (12, Some("2"), "c"), (13, None, "d")]),
+            batch(4, &[(14, None, "e"), (15, Some("5"), "f"), (16, Some("6"), "g")]),
+            batch(7, &[(17, Some("7"), LONG)]),
+        ];
+        let left = filtered(batches.map(|batch| batch.compression(codec)).to_vec());
+        assert!(left.iter().all(|batch| batch.size_in_bytes() > 64 && batch.ensure_valid().is_ok()));
+        assert!(left.iter().flat_map(|batch| batch.records().unwrap()).all(|record| record.key.is_some()));
+        let values: Vec<String> = rows(&left).into_iter().map(|(_, _, value)| value).collect();
+        assert_eq!(values, [LONG, "c", "f", "g", LONG]);
+    }
+}
+
 /// A batch of an aborted transaction goes, whatever its records, and leaves no header.
 #[test]
 fn test_filter_to_batch_discard() {

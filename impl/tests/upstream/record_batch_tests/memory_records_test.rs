@@ -3,12 +3,13 @@
 
 use bytes::Bytes;
 use cleanslate_log::record::{
-    AnyBatch, AnyBatchReader, BatchBuilder, BatchReader, Compression, ControlRecord, EndTxnMarker, LeaderChange, Record,
-    RecordBatch,
+    AnyBatch, AnyBatchReader, BatchBuilder, BatchReader, Compression, ControlRecord, EndTxnMarker, Header, LeaderChange, Magic,
+    Record, RecordBatch, RecordsBuilder,
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 use super::default_record_batch_test::patched;
+use super::memory_records_builder_test::{batches_of, formats, limited, records_of, simple};
 use crate::upstream::legacy::legacy;
 
 fn three(base: i64) -> BatchBuilder {
@@ -118,4 +119,74 @@ fn test_build_leader_change_message() {
     assert!(batch.is_control() && !batch.is_transactional());
     assert_eq!((batch.base_offset(), batch.leader_epoch()), (Offset(983), LeaderEpoch(20)));
     assert_eq!(batch.control_record(), Ok(Some(record)));
+}
+
+/// Of the codecs, only none and LZ4, as in Kafka: what others write is up to a library.
+#[test]
+fn test_checksum() {
+    for (magic, codec, checksum) in [
+        (Magic::V0, Compression::None, 1_978_725_405),
+        (Magic::V0, Compression::Lz4, 66_944_826),
+        (Magic::V1, Compression::None, 109_425_508),
+        (Magic::V1, Compression::Lz4, 1_407_303_399),
+        (Magic::V2, Compression::None, 3_851_219_455),
+        (Magic::V2, Compression::Lz4, 2_745_969_314),
+    ] {
+        let mut builder = limited(magic, codec, 1024);
+        builder.append_next(simple(283_843, "key1", "value1")).unwrap();
+        builder.append_next(simple(1234, "key2", "value2")).unwrap();
+        let stored = match &batches_of(builder.build().unwrap())[0] {
+            AnyBatch::V2(batch) => batch.stored_crc(),
+            AnyBatch::Legacy(batch) => batch.stored_crc(),
+        };
+        assert_eq!(stored, checksum, "{magic:?} {codec:?}");
+    }
+}
+
+#[test]
+fn test_has_room_for_method() {
+    for (magic, codec) in formats() {
+        let mut builder = limited(magic, codec, 1024);
+        builder.append_next(simple(0, "a", "1")).unwrap();
+        let next = simple(1, "b", "2");
+        assert!(builder.has_room_for(&next), "{magic:?} {codec:?}");
+        builder.close().unwrap();
+        assert!(!builder.has_room_for(&next), "{magic:?} {codec:?}");
+    }
+}
+
+/// Headers count, but for the formats that have none, where a record with headers is refused.
+#[test]
+fn test_has_room_for_method_with_headers() {
+    for (magic, codec) in formats() {
+        let mut builder = limited(magic, codec, 120);
+        builder.append_next(simple(1_700_000_000_000, "key", "value")).unwrap();
+        let plain = simple(1_700_000_000_000, "key", "value");
+        let header = Header { key: Bytes::from_static(b"hello"), value: Some(Bytes::from_static(b"world.world")) };
+        let headed = Record { headers: vec![header; 10], ..plain.clone() };
+        assert!(builder.has_room_for(&plain), "{magic:?} {codec:?}");
+        assert_eq!(builder.has_room_for(&headed), magic < Magic::V2, "{magic:?} {codec:?}");
+        let appended = builder.append_next(headed).map_err(|error| error.kafka_class());
+        assert_eq!(appended, if magic < Magic::V2 { Err("IllegalArgumentException") } else { Ok(()) });
+    }
+}
+
+#[test]
+fn test_with_records() {
+    for (magic, codec) in formats() {
+        let mut builder = limited(magic, codec, 1024);
+        builder.append_next(simple(10, "key1", "value1")).unwrap();
+        let read = records_of(builder.build().unwrap());
+        assert_eq!(read[0].key.as_deref(), Some(b"key1".as_slice()), "{magic:?} {codec:?}");
+    }
+}
+
+#[test]
+fn test_unsupported_compress() {
+    for magic in [Magic::V0, Magic::V1] {
+        let settings = BatchBuilder::new(Offset(0)).compression(Compression::Zstd);
+        let error = RecordsBuilder::new(magic, settings, 1024).unwrap_err();
+        assert_eq!(error.kafka_class(), "IllegalArgumentException");
+        assert_eq!(error.to_string(), format!("magic {} has no zstd", magic.get()));
+    }
 }
