@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod index;
 mod load;
+mod offset_metadata;
 mod offsets;
 mod partition_log;
 mod read;
@@ -36,6 +37,7 @@ pub use epoch_cache::{EpochCheckpointError, EpochEntry, LeaderEpochCache, Negati
 pub use error::{AppendError, LogError, ReadError};
 pub use files::{LEADER_EPOCH_CHECKPOINT, LOG_FILE, TXN_INDEX_FILE};
 pub use index::{IndexError, OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES, check_offset_index, check_time_index};
+pub use offset_metadata::OffsetSnapshot;
 pub use partition_log::PartitionLog;
 pub use read::FetchData;
 pub use result::{AppendResult, RecoveryReport};

@@ -10,7 +10,7 @@ use super::txn_index::AbortedTxn;
 use crate::mirror::MirrorMetadata;
 use crate::psm::ProducerStateManager;
 use crate::storage::{Storage, StorageError};
-use crate::types::{LeaderEpoch, Offset, TimestampMs};
+use crate::types::{LeaderEpoch, Offset, OffsetMetadata, TimestampMs};
 
 /// A partition log over a storage.
 ///
@@ -33,7 +33,7 @@ pub struct PartitionLog<S> {
     /// Everything below is durable.
     pub(super) recovery_point: Offset,
     /// What the producer state said when it was last asked: Kafka does not ask after every change.
-    pub(super) first_unstable_offset: Option<Offset>,
+    pub(super) first_unstable_offset: Option<OffsetMetadata>,
     pub(super) mirror_source: Option<String>,
     failed: Option<StorageError>,
 }
@@ -123,7 +123,7 @@ impl<S: Storage> PartitionLog<S> {
     /// high watermark or of the log start offset.
     #[must_use]
     pub fn first_unstable_offset(&self) -> Option<Offset> {
-        self.first_unstable_offset
+        self.first_unstable_offset.map(|first| first.offset)
     }
 
     /// Everything below this offset is durable.

@@ -2,10 +2,10 @@
 //! Truncation, appends, offsets, deletion.
 
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::log::{AppendError, LogConfig, Recovery};
+use cleanslate_log::log::{AppendError, LogConfig, OffsetSnapshot, Recovery};
 use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
 use cleanslate_log::storage::MemoryStorage;
-use cleanslate_log::types::{LeaderEpoch, Offset};
+use cleanslate_log::types::{LeaderEpoch, Offset, OffsetMetadata};
 
 use crate::upstream::legacy::{follow_bytes, same};
 use crate::upstream::support::{
@@ -81,18 +81,39 @@ fn test_load_partition_dir_with_no_segments_should_not_throw() {
 
 #[test]
 fn test_offset_snapshot() {
-    let mut log = new_log(&LogConfig { segment_bytes: 1024, ..LogConfig::default() });
-    for _ in 0..5 {
-        lead(&mut log, plain(1)).unwrap();
+    let mut log = new_log(&LogConfig { segment_bytes: 1024 * 1024 * 5, ..LogConfig::default() });
+    let batch = [b"a", b"b", b"c"].iter().fold(BatchBuilder::new(Offset(0)), |batch, value| batch.record(None, Some(*value)));
+    let batch = placed(batch, 0, 5);
+    follow(&mut log, std::slice::from_ref(&batch)).unwrap();
+    hw(&mut log, 3);
+    let end = OffsetMetadata::at(Offset(3), Offset(0), batch.size_in_bytes() as u64);
+    let expected =
+        OffsetSnapshot { log_start_offset: Offset(0), log_end_offset: end, high_watermark: end, last_stable_offset: end };
+    // To ask changes nothing.
+    for _ in 0..2 {
+        assert_eq!(log.fetch_offset_snapshot(), Ok(expected));
     }
-    let offsets = |log: &Log| {
-        let (end, high_watermark) = (log.log_end_offset(), log.high_watermark());
-        (log.log_start_offset().get(), end.get(), high_watermark.get(), log.last_stable_offset().get())
-    };
-    hw(&mut log, 2);
-    assert_eq!(offsets(&log), (0, 5, 2, 2));
-    hw(&mut log, 5);
-    assert_eq!(offsets(&log), (0, 5, 5, 5));
+}
+
+/// As after the upload of three segments: the log starts at 15, what is held here at 31, in segments of ten records.
+#[test]
+fn test_convert_to_offset_metadata_does_not_throw_offset_out_of_range_error() {
+    let mut log = new_log(&LogConfig::default());
+    log.truncate_fully_below_start(Offset(31), Offset(15), NOW).unwrap();
+    for offset in 31..50 {
+        let batch = BatchBuilder::new(Offset(0)).timestamp(NOW).record(None, Some(b"test"));
+        assert_eq!(lead(&mut log, batch), Ok((offset, offset)));
+        if offset % 10 == 0 {
+            log.roll(NOW).unwrap();
+        }
+    }
+    hw(&mut log, 50);
+    assert_eq!((bases(&log), log.log_start_offset(), log.log_end_offset()), (vec![31, 41], Offset(15), Offset(50)));
+    let mut converted = |offset| log.maybe_convert_to_offset_metadata(Offset(offset)).unwrap();
+    assert_eq!(converted(35), OffsetMetadata::at(Offset(35), Offset(31), 288));
+    for out_of_range in [29, 51, 14] {
+        assert_eq!(converted(out_of_range), OffsetMetadata::offset_only(Offset(out_of_range)));
+    }
 }
 
 fn of_hundred() -> Log {
