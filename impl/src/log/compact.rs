@@ -279,6 +279,6 @@ impl<S: Storage> PartitionLog<S> {
         segment.become_inactive(&mut files)?;
         let end = first.saturating_add(group.len()).min(self.segments.len());
         let old: Vec<Segment> = self.segments.splice(first..end, [segment.clone()]).collect();
-        Ok(replace_files(&mut self.storage, &[Built { segment, files }], &old)?)
+        Ok(replace_files(&mut self.storage, &mut self.deleted, &[Built { segment, files }], &old, now)?)
     }
 }

@@ -4,8 +4,8 @@ use crate::barrier::BarrierPolicy;
 use crate::psm::{ProducerIdVisibility, ProducerStateManager};
 use crate::record::{Compression, TimestampType};
 
-/// Settings of a log. The default is that of stock Kafka 4.3.1, except that transactions are not verified and nothing
-/// is deleted for its age.
+/// Settings of a log. The default is that of stock Kafka 4.3.1, except that transactions are not verified, nothing
+/// is deleted for its age, and what is deleted is gone at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
     /// What a barrier does.
@@ -49,6 +49,9 @@ pub struct LogConfig {
     pub retention_bytes: i64,
     /// How long tombstones and markers are kept by compaction, in milliseconds (`delete.retention.ms`).
     pub delete_retention_ms: i64,
+    /// How long the files of deleted segments, and their snapshots, are kept under another name, in milliseconds
+    /// (`file.delete.delay.ms`); `None` to remove them at once. See [`super::PartitionLog::remove_deleted_files`].
+    pub file_delete_delay_ms: Option<i64>,
 }
 
 impl Default for LogConfig {
@@ -73,6 +76,7 @@ impl Default for LogConfig {
             retention_ms: -1,
             retention_bytes: -1,
             delete_retention_ms: 86_400_000,
+            file_delete_delay_ms: None,
         }
     }
 }

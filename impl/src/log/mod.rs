@@ -7,6 +7,7 @@ mod cleanable;
 mod cleaner_manager;
 mod compact;
 mod config;
+mod deleted;
 mod epoch_cache;
 mod error;
 mod files;

@@ -2,6 +2,7 @@
 
 use super::config::LogConfig;
 use super::config::OpenOptions;
+use super::deleted::DeletedFiles;
 use super::epoch_cache::LeaderEpochCache;
 use super::error::{LogError, MayBeStorage};
 use super::files::{LEADER_EPOCH_CHECKPOINT, SegmentFile};
@@ -35,6 +36,7 @@ pub struct PartitionLog<S> {
     /// What the producer state said when it was last asked: Kafka does not ask after every change.
     pub(super) first_unstable_offset: Option<OffsetMetadata>,
     pub(super) mirror_source: Option<String>,
+    pub(super) deleted: DeletedFiles,
     failed: Option<StorageError>,
 }
 
@@ -58,6 +60,7 @@ impl<S: Storage> PartitionLog<S> {
         let mirror_source = MirrorMetadata::load(&storage)?.source_cluster;
         let mut log = Self {
             psm: config.new_producer_state(),
+            deleted: DeletedFiles::new(config.file_delete_delay_ms),
             storage,
             config,
             epochs,

@@ -4,7 +4,7 @@
 use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::{AppendError, LogConfig, OffsetSnapshot, Recovery};
 use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
-use cleanslate_log::storage::MemoryStorage;
+use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{LeaderEpoch, Offset, OffsetMetadata};
 
 use crate::upstream::legacy::{follow_bytes, same};
@@ -210,4 +210,34 @@ fn test_leader_epoch_cache_created_after_message_format_upgrade() {
     lead_under(&mut log, plain(1), 5);
     assert_eq!(log.leader_epochs().latest_epoch(), Some(LeaderEpoch(5)));
     assert_eq!(epochs(&log), [(5, 1)]);
+}
+
+/// Twenty segments of five records, all too old.
+#[test]
+fn test_async_delete() {
+    let record = || BatchBuilder::new(Offset(0)).timestamp(later(-1000)).record(None, Some(b"test"));
+    let segment_bytes = record().build().unwrap().size_in_bytes() * 5;
+    let mut log = new_log(&LogConfig {
+        segment_bytes,
+        segment_index_bytes: 1000,
+        index_interval_bytes: 10_000,
+        retention_ms: 999,
+        file_delete_delay_ms: Some(1000),
+        ..LogConfig::default()
+    });
+    (0..100).for_each(|_| assert!(lead(&mut log, record()).is_ok()));
+    let old: Vec<String> = bases(&log).iter().flat_map(|base| ["log", "index"].map(|end| format!("{base:0>20}.{end}"))).collect();
+    assert_eq!(old.len(), 40);
+    hw(&mut log, 100);
+    log.delete_old_segments(NOW).unwrap();
+    assert_eq!(bases(&log), [100]);
+    let there = |log: &Log, name: &String| log.storage().len(name).unwrap().is_some();
+    let renamed: Vec<String> = old.iter().map(|name| format!("{name}.deleted")).collect();
+    assert!(renamed.iter().all(|name| there(&log, name)));
+    assert!(!old.iter().any(|name| there(&log, name)));
+    let waiting = log.deleted_files().count();
+    assert_eq!(log.remove_deleted_files(later(999)), Ok(0));
+    assert!(renamed.iter().all(|name| there(&log, name)));
+    assert_eq!(log.remove_deleted_files(later(1001)), Ok(waiting));
+    assert!(!renamed.iter().any(|name| there(&log, name)));
 }
