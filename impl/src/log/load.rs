@@ -55,6 +55,7 @@ impl<S: Storage> PartitionLog<S> {
         let after_clean_stop = options.recovery == Recovery::Clean;
         let replayed = log.rebuild_producer_state(log.log_end_offset, now, after_clean_stop)?;
         log.high_watermark = log.log_start_offset;
+        log.high_watermark_was_set = true;
         log.recovery_point = log.recovery_point.max(log.log_start_offset);
         log.refresh_first_unstable_offset();
         report.replayed_batches = report.replayed_batches.saturating_add(replayed);

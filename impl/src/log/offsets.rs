@@ -17,9 +17,16 @@ impl<S: Storage> PartitionLog<S> {
     fn set_high_watermark(&mut self, offset: Offset, located: bool) -> Offset {
         self.high_watermark = offset;
         self.high_watermark_located = located;
+        self.high_watermark_was_set = true;
         self.psm.on_high_watermark_updated(offset);
         self.refresh_first_unstable_offset();
         offset
+    }
+
+    /// The high watermark, if it was set since this was last asked, be it to what it was; after opening, what it began with. Who follows
+    /// the high watermark asks after each call, since a truncation sets it, too (Kafka: `LogOffsetsListener`).
+    pub fn take_high_watermark_update(&mut self) -> Option<Offset> {
+        std::mem::take(&mut self.high_watermark_was_set).then_some(self.high_watermark)
     }
 
     /// A reader or the leader wants to know where in the file the high watermark lies. One within a batch goes down to

@@ -31,6 +31,8 @@ pub struct PartitionLog<S> {
     pub(super) high_watermark: Offset,
     /// Whether it is known where in the file the high watermark lies.
     pub(super) high_watermark_located: bool,
+    /// Whether the high watermark was set since that was last asked.
+    pub(super) high_watermark_was_set: bool,
     /// Everything below is durable.
     pub(super) recovery_point: Offset,
     /// What the producer state said when it was last asked: Kafka does not ask after every change.
@@ -69,6 +71,7 @@ impl<S: Storage> PartitionLog<S> {
             log_end_offset: Offset(0),
             high_watermark: Offset(0),
             high_watermark_located: false,
+            high_watermark_was_set: false,
             recovery_point: Offset(0),
             first_unstable_offset: None,
             mirror_source,

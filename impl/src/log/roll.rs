@@ -192,12 +192,9 @@ impl<S: Storage> PartitionLog<S> {
         })
     }
 
-    /// Deletes segments from the oldest on as long as they are chosen.
-    fn delete_while(
-        &mut self,
-        now: TimestampMs,
-        mut chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool,
-    ) -> Result<usize, LogError> {
+    /// How many segments, from the oldest on, may be deleted and are chosen, each by itself and the base offset of the next
+    /// (Kafka: `deletableSegments`).
+    fn deletable_segments(&mut self, mut chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool) -> usize {
         let mut count = 0;
         for index in 0..self.segments.len() {
             let next = self.segments.get(index.saturating_add(1)).map(|next| next.base_offset);
@@ -209,6 +206,16 @@ impl<S: Storage> PartitionLog<S> {
             }
             count = index.saturating_add(1);
         }
+        count
+    }
+
+    /// Deletes segments from the oldest on as long as they are chosen.
+    fn delete_while(
+        &mut self,
+        now: TimestampMs,
+        chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool,
+    ) -> Result<usize, LogError> {
+        let count = self.deletable_segments(chosen);
         if count == 0 {
             return Ok(0);
         }
@@ -224,3 +231,6 @@ impl<S: Storage> PartitionLog<S> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests;

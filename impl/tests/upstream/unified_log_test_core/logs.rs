@@ -241,3 +241,33 @@ fn test_async_delete() {
     assert_eq!(log.remove_deleted_files(later(1001)), Ok(waiting));
     assert!(!renamed.iter().any(|name| there(&log, name)));
 }
+
+#[test]
+fn test_log_offsets_listener() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1024 * 1024, ..LogConfig::default() });
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(0)));
+    lead(&mut log, plain(3)).unwrap();
+    lead(&mut log, plain(3)).unwrap();
+    assert_eq!(log.take_high_watermark_update(), None);
+    log.maybe_increment_high_watermark(Offset(4)).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(4)));
+    log.truncate_to(Offset(3), NOW).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(3)));
+    lead(&mut log, plain(3)).unwrap();
+    log.truncate_fully_and_start_at(Offset(4), NOW).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(4)));
+}
+
+#[test]
+fn test_update_log_offsets_listener() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1024 * 1024, ..LogConfig::default() });
+    lead(&mut log, plain(3)).unwrap();
+    log.maybe_increment_high_watermark(Offset(2)).unwrap();
+    start_at(&mut log, 1);
+    // Who begins to follow here, asks from here on.
+    assert!(log.take_high_watermark_update().is_some());
+    assert_eq!(log.take_high_watermark_update(), None);
+    lead(&mut log, plain(3)).unwrap();
+    log.maybe_increment_high_watermark(Offset(4)).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(4)));
+}
