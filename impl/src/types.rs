@@ -133,3 +133,35 @@ impl LeaderEpoch {
     /// No leader epoch (Kafka: `RecordBatch.NO_PARTITION_LEADER_EPOCH`).
     pub const NONE: Self = Self(-1);
 }
+
+/// A place in the files of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentPosition {
+    /// The base offset of the segment.
+    pub segment_base: Offset,
+    /// Bytes of the segment's log file in front of the place.
+    pub position: u64,
+}
+
+/// An offset and, where that is known, the place of the batch that begins with it (Kafka: `LogOffsetMetadata`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OffsetMetadata {
+    /// The offset.
+    pub offset: Offset,
+    /// Its place; `None` when only the offset is known.
+    pub position: Option<SegmentPosition>,
+}
+
+impl OffsetMetadata {
+    /// An offset of which no place is known.
+    #[must_use]
+    pub fn offset_only(offset: Offset) -> Self {
+        Self { offset, position: None }
+    }
+
+    /// An offset and its place, in bytes of the segment with this base offset.
+    #[must_use]
+    pub fn at(offset: Offset, segment_base: Offset, position: u64) -> Self {
+        Self { offset, position: Some(SegmentPosition { segment_base, position }) }
+    }
+}

@@ -28,6 +28,7 @@ fn data(epoch: i16, sequence: i32, offsets: std::ops::RangeInclusive<i64>) -> Ba
         max_timestamp: TimestampMs(0),
         transactional: false,
         kind: BatchKind::Data,
+        position: None,
     }
 }
 

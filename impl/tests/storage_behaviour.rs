@@ -7,7 +7,7 @@ use bytes::Bytes;
 use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::BatchBuilder;
-use cleanslate_log::storage::{FaultyStorage, FileStorage, MAX_NAME_BYTES, MemoryStorage, Storage, StorageError};
+use cleanslate_log::storage::{FaultyStorage, FileStorage, MAX_NAME_BYTES, MemoryStorage, Storage, StorageError, Unsynced};
 use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 use proptest::prelude::*;
 
@@ -96,6 +96,42 @@ fn a_removed_file_is_gone_and_may_come_back() {
 }
 
 #[test]
+fn a_file_gets_another_name() {
+    on_each(|storage| {
+        storage.append("a", &bytes("x")).unwrap();
+        storage.append("b", &bytes("old")).unwrap();
+        storage.rename("a", "b").unwrap();
+        assert_eq!(storage.names(), Ok(vec!["b".to_owned()]));
+        // What is appended from now on goes where the name is.
+        storage.append("b", &bytes("y")).unwrap();
+        storage.append("a", &bytes("new")).unwrap();
+        assert_eq!(storage.read_all("b"), Ok(Some(bytes("xy"))));
+        assert_eq!(storage.read_all("a"), Ok(Some(bytes("new"))));
+        storage.rename("a", "a").unwrap();
+        storage.truncate("a", 1).unwrap();
+        assert_eq!(storage.read_all("a"), Ok(Some(bytes("n"))));
+        assert!(matches!(storage.rename("c", "a"), Err(StorageError::NotFound { .. })));
+        assert_eq!(storage.read_all("a"), Ok(Some(bytes("n"))));
+    });
+}
+
+/// The new name is durable at once; the bytes are only as far as they were.
+#[test]
+fn a_power_failure_keeps_the_new_name_and_loses_what_was_not_durable() {
+    let mut storage = FaultyStorage::new();
+    storage.append("a", &bytes("durable")).unwrap();
+    storage.sync("a").unwrap();
+    storage.append("a", &bytes(" or not")).unwrap();
+    storage.append("b", &bytes("replaced")).unwrap();
+    storage.rename("a", "b").unwrap();
+    let left = storage.after_power_failure(Unsynced::Lost);
+    assert_eq!((left.read_all("a"), left.read_all("b")), (Ok(None), Ok(Some(bytes("durable")))));
+    storage.sync("b").unwrap();
+    let left = storage.after_power_failure(Unsynced::Lost);
+    assert_eq!(left.read_all("b"), Ok(Some(bytes("durable or not"))));
+}
+
+#[test]
 fn what_is_not_there() {
     on_each(|storage| {
         assert_eq!(storage.len("a"), Ok(None));
@@ -111,12 +147,15 @@ fn what_is_not_there() {
 fn names_cannot_leave_the_storage() {
     on_each(|storage| {
         let long = "a".repeat(MAX_NAME_BYTES + 1);
+        storage.append("there", &bytes("x")).unwrap();
         for name in ["", ".", "..", "../x", "a/b", "a\\b", "\0", "é", "x.tmp", &long] {
             for result in [
                 storage.append(name, &bytes("x")),
                 storage.replace(name, &bytes("x")),
                 storage.truncate(name, 0),
                 storage.remove(name),
+                storage.rename(name, "x"),
+                storage.rename("there", name),
                 storage.sync(name),
                 storage.len(name).map(|_| ()),
                 storage.read(name, 0, 1).map(|_| ()),
@@ -187,6 +226,7 @@ enum Op {
     Truncate(u8, u64),
     Replace(u8, Vec<u8>),
     Remove(u8),
+    Rename(u8, u8),
     Sync(u8),
     Read(u8, u64, usize),
 }
@@ -198,6 +238,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         2 => (0..2_u8, 0..12_u64).prop_map(|(f, n)| Op::Truncate(f, n)),
         1 => (0..2_u8, content()).prop_map(|(f, c)| Op::Replace(f, c)),
         1 => (0..2_u8).prop_map(Op::Remove),
+        1 => (0..2_u8, 0..2_u8).prop_map(|(from, to)| Op::Rename(from, to)),
         1 => (0..2_u8).prop_map(Op::Sync),
         4 => (0..2_u8, 0..14_u64, 0..14_usize).prop_map(|(f, a, m)| Op::Read(f, a, m)),
     ];
@@ -211,6 +252,7 @@ fn run(storage: &mut impl Storage, op: &Op) -> String {
         Op::Truncate(f, n) => format!("{:?}", storage.truncate(&name(f), *n)),
         Op::Replace(f, c) => format!("{:?}", storage.replace(&name(f), &c.clone().into())),
         Op::Remove(f) => format!("{:?}", storage.remove(&name(f))),
+        Op::Rename(from, to) => format!("{:?}", storage.rename(&name(from), &name(to))),
         Op::Sync(f) => format!("{:?}", storage.sync(&name(f))),
         Op::Read(f, at, max) => format!("{:?}", storage.read(&name(f), *at, *max)),
     }

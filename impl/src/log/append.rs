@@ -229,8 +229,12 @@ impl<S: Storage> PartitionLog<S> {
         let verification = Verification { required: self.config.transaction_verification, guard: call.guard };
         let mut pending = PendingAppend::verified(call.origin, verification);
         // Batches of magic 0 and 1 know no producers.
-        for batch in batches.iter().filter_map(AnyBatch::as_v2) {
-            let facts = BatchFacts::from(batch);
+        let mut place = self.end_position();
+        for batch in batches {
+            let position = Some(place);
+            place.position = place.position.saturating_add(batch.size_in_bytes() as u64);
+            let Some(batch) = batch.as_v2() else { continue };
+            let facts = BatchFacts { position, ..BatchFacts::from(batch) };
             let met = pending.meet(&mut self.psm, &rules, call.place, &facts, call.tv)?;
             if let Met::Duplicate(duplicate) = met {
                 return Ok(Err(duplicate));

@@ -34,7 +34,7 @@ impl WrongCleaningState {
     }
 }
 
-/// The logs of a directory, by some name of theirs: where the last cleaning round of each ended, and what is being done with it. It
+/// Logs by some name of theirs, which tells the directory if there are several: where the last cleaning round of each ended, and what is being done with it. It
 /// has no threads: who aborts a round waits by itself until it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanerManager<K> {
@@ -176,6 +176,27 @@ impl<K: Clone + Ord> CleanerManager<K> {
             Some(offset) => self.checkpoints.insert(key.clone(), offset),
             None => self.checkpoints.remove(key),
         };
+    }
+
+    /// A log was moved, and has another name from now on: where its last round ended, and what is being done with it, go along. That it
+    /// could not be cleaned does not: its files are others (Kafka: `alterCheckpointDir`).
+    pub fn move_log(&mut self, from: &K, to: &K) {
+        if let Some(offset) = self.checkpoints.remove(from) {
+            self.checkpoints.insert(to.clone(), offset);
+        }
+        if let Some(state) = self.states.remove(from) {
+            self.states.insert(to.clone(), state);
+        }
+        self.uncleanable.remove(from);
+    }
+
+    /// The storage of some logs has failed: where their rounds ended is no longer known. A round that goes on is to end, and notes
+    /// nothing (Kafka: `handleLogDirFailure`).
+    pub fn forget_logs(&mut self, is_gone: impl Fn(&K) -> bool) {
+        self.checkpoints.retain(|key, _| !is_gone(key));
+        self.uncleanable.retain(|key| !is_gone(key));
+        let ends = self.states.iter_mut().filter(|(key, state)| **state == CleaningState::InProgress && is_gone(key));
+        ends.for_each(|(_, state)| *state = CleaningState::Aborted);
     }
 
     /// The log was cut: what the last round has cleaned beyond is gone (Kafka: `maybeTruncateCheckpoint`).

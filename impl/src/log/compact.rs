@@ -42,15 +42,34 @@ pub struct CleanOptions {
     pub max_keys: usize,
 }
 
+/// Whether a round is to go on.
+type GoesOn<'a> = &'a mut dyn FnMut() -> bool;
+
 /// The last offset of each key in the dirty part of the log (Kafka: `OffsetMap`).
 #[derive(Debug)]
 pub(super) struct OffsetMap {
     offsets: HashMap<Bytes, Offset>,
+    max_keys: usize,
     /// The last offset that was looked at; -1 for none.
     pub(super) latest: Offset,
 }
 
 impl OffsetMap {
+    fn new(max_keys: usize) -> Self {
+        Self { offsets: HashMap::new(), max_keys, latest: Offset::UNKNOWN }
+    }
+
+    /// Notes the last offset of a key; tells whether there was room. A full map takes no key, not even one that it has.
+    fn put(&mut self, key: Bytes, offset: Offset) -> bool {
+        let has_room = self.offsets.len() < self.max_keys;
+        if has_room {
+            self.offsets.insert(key, offset);
+            // A map that is full may end within a batch (Kafka: `SkimpyOffsetMap.put`).
+            self.latest = offset;
+        }
+        has_room
+    }
+
     /// Whether this record is the last of its key, as far as the map knows.
     pub(super) fn is_latest(&self, key: &Bytes, offset: Offset) -> bool {
         self.offsets.get(key).is_none_or(|latest| offset >= *latest)
@@ -64,21 +83,30 @@ impl<S: Storage> PartitionLog<S> {
     /// [`LogError::CleaningAborted`] when a segment had to be split; when the range is none, a batch cannot be read, the log
     /// is offline or the storage fails.
     pub fn compact(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
+        self.compact_while(options, || true)
+    }
+
+    /// As [`Self::compact`]; in front of each batch that it reads it asks whether to go on. Segments that were being rewritten
+    /// stay as they were, those that are done are done.
+    ///
+    /// # Errors
+    /// As [`Self::compact`]; [`LogError::CleaningStopped`] when it was told to stop.
+    pub fn compact_while(&mut self, options: &CleanOptions, mut goes_on: impl FnMut() -> bool) -> Result<Offset, LogError> {
         self.check_online()?;
-        let cleaned = self.clean(options);
+        let cleaned = self.clean(options, &mut goes_on);
         self.or_offline(cleaned)
     }
 
-    fn clean(&mut self, options: &CleanOptions) -> Result<Offset, LogError> {
+    fn clean(&mut self, options: &CleanOptions, goes_on: GoesOn<'_>) -> Result<Offset, LogError> {
         let bound = self.clean_bound(options.first_uncleanable);
         if bound < options.first_dirty {
             return Err(LogError::CleanRange { first_dirty: options.first_dirty, bound });
         }
-        let map = self.build_offset_map(options, bound)?;
+        let map = self.build_offset_map(options, bound, goes_on)?;
         let end = map.latest.plus(1);
         let mut txns = CleanedTransactions::new(self.config.barrier.retention);
         for group in self.group_segments(end) {
-            self.clean_group(&group, &map, &mut txns, options, bound)?;
+            self.clean_group(&group, &map, &mut txns, (options, bound), goes_on)?;
         }
         Ok(end)
     }
@@ -104,8 +132,8 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Kafka: `Cleaner.buildOffsetMap`.
-    fn build_offset_map(&self, options: &CleanOptions, bound: Offset) -> Result<OffsetMap, LogError> {
-        let mut map = OffsetMap { offsets: HashMap::new(), latest: Offset::UNKNOWN };
+    fn build_offset_map(&self, options: &CleanOptions, bound: Offset, goes_on: GoesOn<'_>) -> Result<OffsetMap, LogError> {
+        let mut map = OffsetMap::new(options.max_keys);
         let mut txns = CleanedTransactions::default();
         txns.add_aborted(&self.aborted_to_clean(options.first_dirty, bound));
         let dirty = self.segments_between(options.first_dirty, bound);
@@ -113,7 +141,7 @@ impl<S: Storage> PartitionLog<S> {
             let Some(segment) = self.segments.get(index) else { break };
             let next = index.saturating_add(1);
             let next_base = if next < dirty.end { self.segments.get(next).map(|next| next.base_offset) } else { None };
-            if self.map_segment(segment, &mut map, &mut txns, options)? {
+            if self.map_segment(segment, &mut map, &mut txns, options, goes_on)? {
                 break;
             }
             // Offsets behind the last batch are as good as read.
@@ -129,9 +157,10 @@ impl<S: Storage> PartitionLog<S> {
         map: &mut OffsetMap,
         txns: &mut CleanedTransactions,
         options: &CleanOptions,
+        goes_on: GoesOn<'_>,
     ) -> Result<bool, LogError> {
         let from = segment.offset_index.lookup(options.first_dirty);
-        self.for_each_batch(segment, from, |batch, position| {
+        self.for_each_batch(segment, from, goes_on, |batch, position| {
             let wanted = match batch {
                 AnyBatch::V2(batch) if batch.is_control() => {
                     txns.on_control_batch(batch, position, None)?;
@@ -143,12 +172,9 @@ impl<S: Storage> PartitionLog<S> {
             if wanted {
                 for record in batch.records().map_err(|source| LogError::CorruptRecord { position, source })? {
                     let Some(key) = record.key.filter(|_| record.offset >= options.first_dirty) else { continue };
-                    if map.offsets.len() >= options.max_keys {
+                    if !map.put(key, record.offset) {
                         return Ok(true);
                     }
-                    map.offsets.insert(key, record.offset);
-                    // A map that is full may end within a batch (Kafka: `SkimpyOffsetMap.put`).
-                    map.latest = record.offset;
                 }
             }
             if batch.last_offset() >= options.first_dirty {
@@ -163,12 +189,16 @@ impl<S: Storage> PartitionLog<S> {
         &self,
         segment: &Segment,
         from: u64,
+        goes_on: GoesOn<'_>,
         mut each: impl FnMut(&AnyBatch, u64) -> Result<bool, LogError>,
     ) -> Result<bool, LogError> {
         let name = segment.name(SegmentFile::Log);
         let mut scanner = Scanner::new(&self.storage, &name, from)?;
         loop {
             let position = scanner.position();
+            if !goes_on() {
+                return Err(LogError::CleaningStopped { base_offset: segment.base_offset });
+            }
             let Some(batch) = scanner.next_known().map_err(|error| scan_failed(error, position))? else { return Ok(false) };
             if each(&batch, position)? {
                 return Ok(true);
@@ -207,8 +237,8 @@ impl<S: Storage> PartitionLog<S> {
         group: &[Offset],
         map: &OffsetMap,
         txns: &mut CleanedTransactions,
-        options: &CleanOptions,
-        bound: Offset,
+        (options, bound): (&CleanOptions, Offset),
+        goes_on: GoesOn<'_>,
     ) -> Result<(), LogError> {
         let base_offset = group.first().copied().unwrap_or_default();
         let first = self.floor_segment(base_offset).unwrap_or(0);
@@ -229,7 +259,7 @@ impl<S: Storage> PartitionLog<S> {
             let next_base = self.segments.get(index.saturating_add(1)).filter(|_| !is_last).map(|next| next.base_offset);
             let to = next_base.unwrap_or_else(|| segment.next_offset());
             filter.txns.add_aborted(&self.aborted_to_clean(segment.base_offset, to));
-            let overflows = self.for_each_batch(segment, 0, |original, position| {
+            let overflows = self.for_each_batch(segment, 0, goes_on, |original, position| {
                 match filter.filter(original, position)? {
                     Kept::Nothing => filter.note_removed(original),
                     Kept::Batch(batch) if !is_near(base_offset, batch.last_offset()) => return Ok(true),
@@ -279,6 +309,9 @@ impl<S: Storage> PartitionLog<S> {
         segment.become_inactive(&mut files)?;
         let end = first.saturating_add(group.len()).min(self.segments.len());
         let old: Vec<Segment> = self.segments.splice(first..end, [segment.clone()]).collect();
-        Ok(replace_files(&mut self.storage, &[Built { segment, files }], &old)?)
+        Ok(replace_files(&mut self.storage, &mut self.deleted, &[Built { segment, files }], &old, now)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,14 @@
 //! What a log is made with.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::barrier::BarrierPolicy;
 use crate::psm::{ProducerIdVisibility, ProducerStateManager};
 use crate::record::{Compression, TimestampType};
+use crate::types::Offset;
 
-/// Settings of a log. The default is that of stock Kafka 4.3.1, except that transactions are not verified and nothing
-/// is deleted for its age.
+/// Settings of a log. The default is that of stock Kafka 4.3.1, except that transactions are not verified, nothing
+/// is deleted for its age, and what is deleted is gone at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
     /// What a barrier does.
@@ -24,6 +27,11 @@ pub struct LogConfig {
     pub segment_bytes: usize,
     /// Time after which another segment begins, in milliseconds of the records' timestamps (`segment.ms`).
     pub segment_ms: i64,
+    /// By how much a segment may end earlier than `segment_ms` tells, so that not all logs begin one at once, in milliseconds
+    /// (`segment.jitter.ms`).
+    pub segment_jitter_ms: i64,
+    /// What the jitter of each segment is drawn from: a log has no randomness of its own.
+    pub segment_jitter_seed: u64,
     /// Size of the files of offset and time index of the active segment, in bytes (`segment.index.bytes`).
     pub segment_index_bytes: usize,
     /// Bytes of batches between two entries of an index (`index.interval.bytes`).
@@ -50,6 +58,9 @@ pub struct LogConfig {
     pub retention_bytes: i64,
     /// How long tombstones and markers are kept by compaction, in milliseconds (`delete.retention.ms`).
     pub delete_retention_ms: i64,
+    /// How long the files of deleted segments, and their snapshots, are kept under another name, in milliseconds
+    /// (`file.delete.delay.ms`); `None` to remove them at once. See [`super::PartitionLog::remove_deleted_files`].
+    pub file_delete_delay_ms: Option<i64>,
 }
 
 impl Default for LogConfig {
@@ -62,6 +73,8 @@ impl Default for LogConfig {
             max_message_bytes: 1_048_588,
             segment_bytes: 1 << 30,
             segment_ms: 7 * 86_400_000,
+            segment_jitter_ms: 0,
+            segment_jitter_seed: 0,
             segment_index_bytes: 10 << 20,
             index_interval_bytes: 4096,
             timestamp_after_max_ms: 3_600_000,
@@ -74,11 +87,22 @@ impl Default for LogConfig {
             retention_ms: -1,
             retention_bytes: -1,
             delete_retention_ms: 86_400_000,
+            file_delete_delay_ms: None,
         }
     }
 }
 
 impl LogConfig {
+    /// By how much the segment with this base offset ends earlier than `segment_ms` tells, in milliseconds: 0 or more, and less than both
+    /// `segment_jitter_ms` and `segment_ms` (Kafka: `randomSegmentJitter`).
+    #[must_use]
+    pub fn roll_jitter_ms(&self, base_offset: Offset) -> i64 {
+        let bound = u64::try_from(self.segment_jitter_ms.min(self.segment_ms)).unwrap_or(0);
+        let mut drawn = DefaultHasher::new();
+        (self.segment_jitter_seed, base_offset).hash(&mut drawn);
+        drawn.finish().checked_rem(bound).and_then(|jitter| i64::try_from(jitter).ok()).unwrap_or(0)
+    }
+
     /// The state of a log without producers.
     pub(super) fn new_producer_state(&self) -> ProducerStateManager {
         ProducerStateManager::new(self.ids, self.producer_id_expiration_ms)
@@ -102,16 +126,16 @@ pub struct OpenOptions {
     /// After which kind of stop.
     pub recovery: Recovery,
     /// Everything below was durable (`recovery-point-offset-checkpoint`). The segment that holds it is recovered too.
-    pub recovery_point: crate::types::Offset,
+    pub recovery_point: Offset,
     /// The log start offset (`log-start-offset-checkpoint`).
-    pub log_start_offset: crate::types::Offset,
+    pub log_start_offset: Offset,
 }
 
 impl OpenOptions {
     /// A log of which nothing is known outside its directory.
     #[must_use]
     pub fn new(recovery: Recovery) -> Self {
-        let zero = crate::types::Offset(0);
+        let zero = Offset(0);
         Self { recovery, recovery_point: zero, log_start_offset: zero }
     }
 }

@@ -255,6 +255,12 @@ pub enum LogError {
         /// The base offset of the segment.
         base_offset: Offset,
     },
+    /// The caller has told cleaning to stop.
+    #[error("cleaning was told to stop in the segment at offset {base_offset}")]
+    CleaningStopped {
+        /// The base offset of the segment that was being read.
+        base_offset: Offset,
+    },
     /// Nothing is left of a batch of magic 0 or 1 at the end of what is cleaned, of which at least a header would have to be kept.
     #[error("cleaning: nothing is left of the batch of an old format at byte {position}, which must not go")]
     EmptyLegacyBatch {
@@ -304,7 +310,7 @@ impl LogError {
             }
             Self::NoOverflow { .. } | Self::TxnIndexOrder { .. } => "IllegalArgumentException",
             Self::SplitTrailingBytes { .. } => "NoSuchElementException",
-            Self::CleaningAborted { .. } => "LogCleaningAbortedException",
+            Self::CleaningAborted { .. } | Self::CleaningStopped { .. } => "LogCleaningAbortedException",
             Self::Clean(error) => error.kafka_class(),
             Self::BeyondHighWatermark { .. } => "OffsetOutOfRangeException",
             Self::EpochCheckpoint(error) => error.kafka_class(),

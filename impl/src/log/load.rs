@@ -14,7 +14,7 @@ use super::result::RecoveryReport;
 use super::scan::Scanner;
 use super::segment::{BatchSlot, Segment};
 use super::txn_index::{AbortedTxn, TXN_INDEX_ENTRY_BYTES};
-use crate::psm::{ProducerStateManager, snapshot_file_name, snapshot_files};
+use crate::psm::{ProducerStateManager, snapshot_files};
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
@@ -55,6 +55,7 @@ impl<S: Storage> PartitionLog<S> {
         let after_clean_stop = options.recovery == Recovery::Clean;
         let replayed = log.rebuild_producer_state(log.log_end_offset, now, after_clean_stop)?;
         log.high_watermark = log.log_start_offset;
+        log.high_watermark_was_set = true;
         log.recovery_point = log.recovery_point.max(log.log_start_offset);
         log.refresh_first_unstable_offset();
         report.replayed_batches = report.replayed_batches.saturating_add(replayed);
@@ -134,7 +135,7 @@ impl<S: Storage> PartitionLog<S> {
         }
         let end = self.segments.last().map(Segment::next_offset).filter(|end| *end >= options.log_start_offset);
         if end.is_none() && !self.segments.is_empty() {
-            self.forget_everything()?;
+            self.forget_everything(now)?;
         }
         if self.segments.is_empty() {
             self.add_segment(options.log_start_offset, now)?;
@@ -146,9 +147,9 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Removes all segments, leader epochs and snapshots: the log start offset lies behind them.
-    fn forget_everything(&mut self) -> Result<(), LogError> {
+    fn forget_everything(&mut self, now: TimestampMs) -> Result<(), LogError> {
         for segment in std::mem::take(&mut self.segments) {
-            segment.remove_files(&mut self.storage)?;
+            self.deleted.delete_segment(&mut self.storage, &segment, now)?;
         }
         self.epochs = LeaderEpochCache::default();
         self.write_epochs()?;
@@ -198,8 +199,7 @@ impl<S: Storage> PartitionLog<S> {
             if cut > 0 {
                 // What follows a bad batch is gone.
                 for rest in unflushed.drain(..) {
-                    rest.remove_files(&mut self.storage)?;
-                    self.storage.remove(&snapshot_file_name(rest.base_offset))?;
+                    self.delete_with_snapshot(&rest, now)?;
                 }
             }
         }

@@ -17,9 +17,16 @@ impl<S: Storage> PartitionLog<S> {
     fn set_high_watermark(&mut self, offset: Offset, located: bool) -> Offset {
         self.high_watermark = offset;
         self.high_watermark_located = located;
+        self.high_watermark_was_set = true;
         self.psm.on_high_watermark_updated(offset);
         self.refresh_first_unstable_offset();
         offset
+    }
+
+    /// The high watermark, if it was set since this was last asked, be it to what it was; after opening, what it began with. Who follows
+    /// the high watermark asks after each call, since a truncation sets it, too (Kafka: `LogOffsetsListener`).
+    pub fn take_high_watermark_update(&mut self) -> Option<Offset> {
+        std::mem::take(&mut self.high_watermark_was_set).then_some(self.high_watermark)
     }
 
     /// A reader or the leader wants to know where in the file the high watermark lies. One within a batch goes down to
@@ -27,7 +34,7 @@ impl<S: Storage> PartitionLog<S> {
     pub(super) fn locate_high_watermark(&mut self) {
         if !self.high_watermark_located {
             self.look_for(self.high_watermark);
-            self.set_high_watermark(self.batch_at(self.high_watermark), true);
+            self.set_high_watermark(self.metadata_at(self.high_watermark).offset, true);
         }
     }
 
@@ -47,13 +54,6 @@ impl<S: Storage> PartitionLog<S> {
                 return;
             }
         }
-    }
-
-    /// The base offset of the batch that holds or follows an offset; the log end offset if there is none.
-    fn batch_at(&self, offset: Offset) -> Offset {
-        let first = self.floor_segment(offset).unwrap_or(0);
-        let slot = self.segments.iter().skip(first).find_map(|segment| segment.slots_from(offset).first());
-        slot.filter(|_| offset < self.log_end_offset).map_or(self.log_end_offset, |slot| slot.base_offset)
     }
 
     /// Sets the high watermark as a follower learns it; tells whether that changed it
@@ -89,11 +89,14 @@ impl<S: Storage> PartitionLog<S> {
     /// Asks the producer state which offset is the first that is not both decided and replicated
     /// (Kafka: `maybeIncrementFirstUnstableOffset`).
     pub(super) fn refresh_first_unstable_offset(&mut self) {
-        let offset = self.psm.first_unstable_offset();
-        if offset.is_some_and(|offset| offset < self.log_start_offset) {
+        let first = self.psm.first_unstable_offset_metadata();
+        if first.is_some_and(|first| first.offset < self.log_start_offset) {
             self.look_for(self.log_start_offset);
         }
-        self.first_unstable_offset = offset.map(|offset| self.batch_at(offset.max(self.log_start_offset)));
+        self.first_unstable_offset = first.map(|first| match first.position {
+            Some(_) if first.offset >= self.log_start_offset => first,
+            _ => self.metadata_at(first.offset.max(self.log_start_offset)),
+        });
     }
 
     /// Gives up the records below an offset; tells whether that changed anything

@@ -2,6 +2,7 @@
 
 use super::config::LogConfig;
 use super::config::OpenOptions;
+use super::deleted::DeletedFiles;
 use super::epoch_cache::LeaderEpochCache;
 use super::error::{LogError, MayBeStorage};
 use super::files::{LEADER_EPOCH_CHECKPOINT, SegmentFile};
@@ -10,7 +11,7 @@ use super::txn_index::AbortedTxn;
 use crate::mirror::MirrorMetadata;
 use crate::psm::ProducerStateManager;
 use crate::storage::{Storage, StorageError};
-use crate::types::{LeaderEpoch, Offset, TimestampMs};
+use crate::types::{LeaderEpoch, Offset, OffsetMetadata, TimestampMs};
 
 /// A partition log over a storage.
 ///
@@ -30,11 +31,14 @@ pub struct PartitionLog<S> {
     pub(super) high_watermark: Offset,
     /// Whether it is known where in the file the high watermark lies.
     pub(super) high_watermark_located: bool,
+    /// Whether the high watermark was set since that was last asked.
+    pub(super) high_watermark_was_set: bool,
     /// Everything below is durable.
     pub(super) recovery_point: Offset,
     /// What the producer state said when it was last asked: Kafka does not ask after every change.
-    pub(super) first_unstable_offset: Option<Offset>,
+    pub(super) first_unstable_offset: Option<OffsetMetadata>,
     pub(super) mirror_source: Option<String>,
+    pub(super) deleted: DeletedFiles,
     failed: Option<StorageError>,
 }
 
@@ -58,6 +62,7 @@ impl<S: Storage> PartitionLog<S> {
         let mirror_source = MirrorMetadata::load(&storage)?.source_cluster;
         let mut log = Self {
             psm: config.new_producer_state(),
+            deleted: DeletedFiles::new(config.file_delete_delay_ms),
             storage,
             config,
             epochs,
@@ -66,6 +71,7 @@ impl<S: Storage> PartitionLog<S> {
             log_end_offset: Offset(0),
             high_watermark: Offset(0),
             high_watermark_located: false,
+            high_watermark_was_set: false,
             recovery_point: Offset(0),
             first_unstable_offset: None,
             mirror_source,
@@ -123,7 +129,7 @@ impl<S: Storage> PartitionLog<S> {
     /// high watermark or of the log start offset.
     #[must_use]
     pub fn first_unstable_offset(&self) -> Option<Offset> {
-        self.first_unstable_offset
+        self.first_unstable_offset.map(|first| first.offset)
     }
 
     /// Everything below this offset is durable.

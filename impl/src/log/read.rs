@@ -9,7 +9,7 @@ use super::partition_log::PartitionLog;
 use super::txn_index::AbortedTxn;
 use crate::record::{AnyBatch, AnyBatchReader, DecodeError, MAGIC_POSITION, RecordBatch};
 use crate::storage::Storage;
-use crate::types::Offset;
+use crate::types::{Offset, OffsetMetadata};
 
 /// What a read gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,9 @@ pub struct FetchData {
     /// For a read of committed records, the aborted transactions that it has to know of, or more; else `None`. `None`
     /// also where no segment holds a batch at or behind the offset.
     pub aborted: Option<Vec<AbortedTxn>>,
-}
-
-/// A place up to which may be read: a segment and the bytes of it.
-struct Bound {
-    segment_base: Offset,
-    position: u64,
+    /// The first offset of the batch that the bytes begin with, and its place; where there are no bytes, what was asked for, or the
+    /// bound that stopped the read (Kafka: `fetchOffsetMetadata`).
+    pub offset: OffsetMetadata,
 }
 
 impl<S: Storage> PartitionLog<S> {
@@ -54,7 +51,7 @@ impl<S: Storage> PartitionLog<S> {
         self.or_offline(fetched)
     }
 
-    fn check_range(&self, from: Offset) -> Result<(), ReadError> {
+    pub(super) fn check_range(&self, from: Offset) -> Result<(), ReadError> {
         // The log start may lie in front of what is held here.
         let first_held = self.segments.first().map_or(self.log_start_offset, |first| first.base_offset);
         let lowest = self.log_start_offset.max(first_held);
@@ -85,9 +82,10 @@ impl<S: Storage> PartitionLog<S> {
         };
         let with_aborted = isolation == FetchIsolation::TxnCommitted;
         if from >= bound_offset {
-            return Ok(FetchData { records: Bytes::new(), aborted: with_aborted.then(Vec::new) });
+            let offset = self.metadata_at(from);
+            return Ok(FetchData { records: Bytes::new(), aborted: with_aborted.then(Vec::new), offset });
         }
-        let bound = self.bound_at(bound_offset);
+        let bound = self.place_of(bound_offset);
         let first = self.floor_segment(from).unwrap_or(0);
         for (index, segment) in self.segments.iter().enumerate().skip(first) {
             let Some(slot) = segment.slots_from(from).first() else { continue };
@@ -103,26 +101,10 @@ impl<S: Storage> PartitionLog<S> {
                 size => self.storage.read(&segment.name(SegmentFile::Log), slot.position, size)?,
             };
             let aborted = with_aborted.then(|| self.aborted_for(index, from, slot.position, records.len()));
-            return Ok(FetchData { records, aborted });
+            let offset = OffsetMetadata::at(slot.base_offset, segment.base_offset, slot.position);
+            return Ok(FetchData { records, aborted, offset });
         }
-        Ok(FetchData { records: Bytes::new(), aborted: None })
-    }
-
-    /// Where an offset lies: in front of the batch that holds or follows it; for the log end offset, behind the last.
-    fn bound_at(&self, offset: Offset) -> Bound {
-        let end = self.segments.last().map_or(Bound { segment_base: Offset(0), position: 0 }, |active| Bound {
-            segment_base: active.base_offset,
-            position: active.file_bytes,
-        });
-        if offset >= self.log_end_offset {
-            return end;
-        }
-        let first = self.floor_segment(offset).unwrap_or(0);
-        let found = self.segments.iter().skip(first).find_map(|segment| {
-            let position = segment.position_of(offset)?;
-            Some(Bound { segment_base: segment.base_offset, position })
-        });
-        found.unwrap_or(end)
+        Ok(FetchData { records: Bytes::new(), aborted: None, offset: self.log_end_offset_metadata() })
     }
 
     /// The aborted transactions for a read of so many bytes. How far they reach is told by the offset index, so there may

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 
+use super::deleted::DeletedFiles;
 use super::files::{CLEANED, SWAP};
 use super::segment::Segment;
-use crate::psm::snapshot_file_name;
 use crate::storage::{MemoryStorage, Storage, StorageError};
+use crate::types::TimestampMs;
 
 /// A segment with its files, which are not in the log's storage yet.
 pub(super) struct Built {
@@ -16,7 +17,13 @@ pub(super) struct Built {
 /// All new segments are complete before an old one is touched: a crash leaves either the old ones or, to be put in place by
 /// the next start, the new ones. The last comes first, because a start gives up finished segments behind an unfinished
 /// one. Snapshots at the bases of old segments that are gone are removed.
-pub(super) fn replace_files(storage: &mut impl Storage, new: &[Built], old: &[Segment]) -> Result<(), StorageError> {
+pub(super) fn replace_files(
+    storage: &mut impl Storage,
+    deleted: &mut DeletedFiles,
+    new: &[Built],
+    old: &[Segment],
+    now: TimestampMs,
+) -> Result<(), StorageError> {
     for built in new {
         for (name, content) in built.content()? {
             storage.replace(&format!("{name}{CLEANED}"), &content)?;
@@ -32,9 +39,9 @@ pub(super) fn replace_files(storage: &mut impl Storage, new: &[Built], old: &[Se
         }
     }
     for old in old {
-        old.remove_files(storage)?;
+        deleted.delete_segment(storage, old, now)?;
         if new.iter().all(|new| new.segment.base_offset != old.base_offset) {
-            storage.remove(&snapshot_file_name(old.base_offset))?;
+            deleted.delete_snapshot(storage, old.base_offset, now)?;
         }
     }
     for built in new {

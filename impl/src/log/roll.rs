@@ -5,7 +5,6 @@ use super::error::{LogError, RollError};
 use super::files::SegmentFile;
 use super::partition_log::PartitionLog;
 use super::segment::{Incoming, Segment};
-use crate::psm::snapshot_file_name;
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
@@ -49,7 +48,7 @@ impl<S: Storage> PartitionLog<S> {
         }
         if let Some(active) = active {
             if replaces {
-                active.remove_files(&mut self.storage)?;
+                self.deleted.delete_segment(&mut self.storage, active, now)?;
                 self.segments.pop();
             } else {
                 active.become_inactive(&mut self.storage)?;
@@ -61,6 +60,12 @@ impl<S: Storage> PartitionLog<S> {
         self.follow_log_end();
         self.flush_below(base_offset)?;
         Ok(base_offset)
+    }
+
+    /// Deletes a segment's files and the snapshot at its base.
+    pub(super) fn delete_with_snapshot(&mut self, segment: &Segment, now: TimestampMs) -> Result<(), StorageError> {
+        self.deleted.delete_segment(&mut self.storage, segment, now)?;
+        self.deleted.delete_snapshot(&mut self.storage, segment.base_offset, now)
     }
 
     pub(super) fn add_segment(&mut self, base_offset: Offset, now: TimestampMs) -> Result<(), StorageError> {
@@ -142,7 +147,7 @@ impl<S: Storage> PartitionLog<S> {
     fn start_over(&mut self, offset: Offset, now: TimestampMs) -> Result<(), StorageError> {
         // From the end on: whenever this stops, what is left has no hole.
         for segment in std::mem::take(&mut self.segments).into_iter().rev() {
-            segment.remove_files(&mut self.storage)?;
+            self.deleted.delete_segment(&mut self.storage, &segment, now)?;
         }
         self.add_segment(offset, now)?;
         self.log_end_offset = offset;
@@ -187,12 +192,9 @@ impl<S: Storage> PartitionLog<S> {
         })
     }
 
-    /// Deletes segments from the oldest on as long as they are chosen.
-    fn delete_while(
-        &mut self,
-        now: TimestampMs,
-        mut chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool,
-    ) -> Result<usize, LogError> {
+    /// How many segments, from the oldest on, may be deleted and are chosen, each by itself and the base offset of the next
+    /// (Kafka: `deletableSegments`).
+    fn deletable_segments(&mut self, mut chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool) -> usize {
         let mut count = 0;
         for index in 0..self.segments.len() {
             let next = self.segments.get(index.saturating_add(1)).map(|next| next.base_offset);
@@ -204,6 +206,16 @@ impl<S: Storage> PartitionLog<S> {
             }
             count = index.saturating_add(1);
         }
+        count
+    }
+
+    /// Deletes segments from the oldest on as long as they are chosen.
+    fn delete_while(
+        &mut self,
+        now: TimestampMs,
+        chosen: impl FnMut(&mut Segment, Option<Offset>) -> bool,
+    ) -> Result<usize, LogError> {
+        let count = self.deletable_segments(chosen);
         if count == 0 {
             return Ok(0);
         }
@@ -213,11 +225,12 @@ impl<S: Storage> PartitionLog<S> {
         let Some(start) = self.segments.get(count).map(|next| next.base_offset) else { return Ok(0) };
         self.maybe_increment_log_start_offset(start)?;
         for segment in self.segments.drain(..count).collect::<Vec<_>>() {
-            let removed = segment
-                .remove_files(&mut self.storage)
-                .and_then(|()| self.storage.remove(&snapshot_file_name(segment.base_offset)));
-            self.or_offline(removed)?;
+            let deleted = self.delete_with_snapshot(&segment, now);
+            self.or_offline(deleted)?;
         }
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,7 +159,7 @@ impl Segment {
         };
         let distance = incoming.last_offset.get().saturating_sub(self.base_offset.get());
         room.is_none_or(|room| size > room)
-            || (size > 0 && waited_ms > config.segment_ms)
+            || (size > 0 && waited_ms > config.segment_ms.saturating_sub(config.roll_jitter_ms(self.base_offset)))
             || self.offset_index.is_full(config.segment_index_bytes)
             || self.time_index.is_full(config.segment_index_bytes)
             || i32::try_from(distance).is_err()

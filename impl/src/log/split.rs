@@ -50,7 +50,7 @@ impl<S: Storage> PartitionLog<S> {
             parts.push(self.build_part(old, part, now)?);
             rest = behind;
         }
-        replace_files(&mut self.storage, &parts, std::slice::from_ref(old))?;
+        replace_files(&mut self.storage, &mut self.deleted, &parts, std::slice::from_ref(old), now)?;
         Ok(parts.into_iter().map(|part| part.segment).collect())
     }
 

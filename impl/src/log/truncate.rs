@@ -2,7 +2,6 @@
 
 use super::error::LogError;
 use super::partition_log::PartitionLog;
-use crate::psm::snapshot_file_name;
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
@@ -51,8 +50,7 @@ impl<S: Storage> PartitionLog<S> {
         // From the end on, where Kafka begins at the front: whenever this stops, what is left has no hole. Behind a hole, records
         // would meet a producer state that is not theirs, and the log might not open at all.
         for segment in self.segments.split_off(keep.max(1)).into_iter().rev() {
-            segment.remove_files(&mut self.storage)?;
-            self.storage.remove(&snapshot_file_name(segment.base_offset))?;
+            self.delete_with_snapshot(&segment, now)?;
         }
         if let Some(active) = self.segments.last_mut() {
             active.truncate_to(&mut self.storage, target, now)?;

@@ -17,6 +17,7 @@
 
 mod clean_shutdown;
 mod directory_name;
+mod load;
 mod meta_properties;
 mod offset_checkpoint;
 mod partition_metadata;
@@ -26,6 +27,7 @@ mod uuid;
 
 pub use clean_shutdown::{CLEAN_SHUTDOWN_FILE, CleanShutdown};
 pub use directory_name::{DirectoryKind, DirectoryName, TopicPartition};
+pub use load::LoadedLogs;
 pub use meta_properties::{META_PROPERTIES_FILE, MetaProperties, MetaPropertiesError, MetaPropertiesVersion};
 pub use offset_checkpoint::{CheckpointError, CheckpointFile, OffsetCheckpoint};
 pub use partition_metadata::{PARTITION_METADATA_FILE, PartitionMetadata, PartitionMetadataError};

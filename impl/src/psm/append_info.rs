@@ -5,7 +5,7 @@ use super::error::ProducerStateError;
 use super::facts::{AppendOrigin, BatchFacts, BatchKind, TransactionVersion};
 use super::txn::{CompletedTxn, TxnMetadata};
 use super::verification::VerificationEntry;
-use crate::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+use crate::types::{CoordinatorEpoch, Offset, OffsetMetadata, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 /// The batches of one producer id within one append call.
 ///
@@ -114,7 +114,8 @@ impl ProducerAppendInfo {
             }
             None if batch.transactional => {
                 self.updated.current_txn_first_offset = Some(offset);
-                self.started.push(TxnMetadata::open(self.producer_id(), offset));
+                let first = OffsetMetadata { offset, position: batch.position };
+                self.started.push(TxnMetadata::open(self.producer_id(), first));
                 Ok(())
             }
             _ => Ok(()),

@@ -1,7 +1,7 @@
 //! What the producer state needs to know of a batch.
 
 use crate::record::{ControlRecord, ControlRecordType, DecodeError, EndTxnMarker, RecordBatch};
-use crate::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+use crate::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, SegmentPosition, Sequence, TimestampMs};
 
 /// Who appends (Kafka: `AppendOrigin`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +103,8 @@ pub struct BatchFacts {
     pub transactional: bool,
     /// Data, or which control batch.
     pub kind: BatchKind,
+    /// Where the batch lies in the log, if that is known: an append tells, a replay does not.
+    pub position: Option<SegmentPosition>,
 }
 
 impl BatchFacts {
@@ -132,6 +134,7 @@ impl From<&RecordBatch> for BatchFacts {
             max_timestamp: batch.max_timestamp(),
             transactional: batch.is_transactional(),
             kind: kind_of(batch),
+            position: None,
         }
     }
 }

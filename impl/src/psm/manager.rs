@@ -10,7 +10,7 @@ use super::snapshot::{ProducerSnapshot, SnapshotEntry};
 use super::table_order::TableOrder;
 use super::txn::{CompletedTxn, TxnMetadata};
 use super::verification::{VerificationEntry, VerificationGuard, VerificationRequest};
-use crate::types::{Offset, ProducerEpoch, ProducerId, TimestampMs};
+use crate::types::{Offset, OffsetMetadata, ProducerEpoch, ProducerId, TimestampMs};
 
 /// How long a transaction may be open beyond the longest timeout before it counts as late, in milliseconds
 /// (Kafka: `LATE_TRANSACTION_BUFFER_MS`).
@@ -102,11 +102,15 @@ impl ProducerStateManager {
     /// The first offset that is not both decided and replicated.
     #[must_use]
     pub fn first_unstable_offset(&self) -> Option<Offset> {
-        let first = |txns: &BTreeMap<Offset, TxnMetadata>| txns.keys().next().copied();
-        match (first(&self.ongoing), first(&self.unreplicated)) {
-            (Some(open), Some(unreplicated)) => Some(open.min(unreplicated)),
-            (open, unreplicated) => open.or(unreplicated),
-        }
+        self.first_unstable_offset_metadata().map(|first| first.offset)
+    }
+
+    /// As [`Self::first_unstable_offset`], with the place that the append gave; a transaction that was loaded from a
+    /// snapshot or replayed has none.
+    #[must_use]
+    pub fn first_unstable_offset_metadata(&self) -> Option<OffsetMetadata> {
+        let firsts = self.ongoing.values().next().into_iter().chain(self.unreplicated.values().next());
+        firsts.map(TxnMetadata::first_offset_metadata).min_by_key(|first| first.offset)
     }
 
     /// The first offset that is not decided: that of the first open transaction.
@@ -300,7 +304,7 @@ impl ProducerStateManager {
                 continue;
             }
             if let Some(first_offset) = entry.current_txn_first_offset {
-                let txn = TxnMetadata::open(entry.producer_id, first_offset);
+                let txn = TxnMetadata::open(entry.producer_id, OffsetMetadata::offset_only(first_offset));
                 self.ongoing.insert(first_offset, txn);
             }
             self.insert(entry);

@@ -7,6 +7,8 @@ use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
 const SUFFIX: &str = ".snapshot";
+/// Of a file that is to be deleted.
+const DELETED: &str = ".deleted";
 
 /// A snapshot file: it covers the log below `offset`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,6 +126,21 @@ impl ProducerStateManager {
         self.last_snapshot_offset = Offset(0);
         self.set_map_end_offset(offset);
         Ok(())
+    }
+
+    /// Renames the snapshot at an offset, so that it counts no more; the caller removes it later. Returns the file under its new
+    /// name, or nothing when it is gone already (Kafka: `removeAndMarkSnapshotForDeletion`).
+    ///
+    /// # Errors
+    /// When the storage cannot be read or written.
+    pub fn mark_snapshot_for_deletion(storage: &mut impl Storage, offset: Offset) -> Result<Option<SnapshotFile>, StorageError> {
+        let name = snapshot_file_name(offset);
+        if storage.len(&name)?.is_none() {
+            return Ok(None);
+        }
+        let deleted = format!("{name}{DELETED}");
+        storage.rename(&name, &deleted)?;
+        Ok(Some(SnapshotFile { offset, name: deleted }))
     }
 
     /// Removes snapshots that belong to no segment, except the one that a clean stop may have left behind the last

@@ -16,6 +16,8 @@ pub enum Operation {
     Replace,
     /// Remove.
     Remove,
+    /// Give another name.
+    Rename,
     /// Make durable.
     Sync,
     /// Open the storage itself.
@@ -30,6 +32,7 @@ impl fmt::Display for Operation {
             Self::Truncate => "truncate",
             Self::Replace => "replace",
             Self::Remove => "remove",
+            Self::Rename => "rename",
             Self::Sync => "sync",
             Self::Open => "open",
         })

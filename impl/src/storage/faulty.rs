@@ -11,7 +11,7 @@ use super::{MemoryStorage, Operation, Storage, StorageError, check_name};
 /// Which calls count, and fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FaultyCalls {
-    /// Those that change something: append, truncate, replace, remove, sync.
+    /// Those that change something: append, truncate, replace, remove, rename, sync.
     #[default]
     Changes,
     /// These, and names, len and read too.
@@ -32,7 +32,7 @@ pub enum Unsynced {
 /// Files in memory, for tests of what becomes of a log when its storage fails or its machine stops.
 ///
 /// There are two sets of files: what the process sees, and what is durable. An append or a cut reaches the second one with
-/// [`Storage::sync`], a replacement or a removal at once, which is what [`super::FileStorage`] promises.
+/// [`Storage::sync`], a replacement, a removal or a new name at once, which is what [`super::FileStorage`] promises.
 /// [`FaultyStorage::after_power_failure`] tells what is left.
 ///
 /// ```
@@ -213,6 +213,16 @@ impl Storage for FaultyStorage {
         self.call(Operation::Remove, name, true)?;
         self.visible.remove(name)?;
         self.durable.remove(name);
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), StorageError> {
+        self.call(Operation::Rename, from, true)?;
+        self.visible.rename(from, to)?;
+        // The name is durable at once, the bytes are as durable as they were.
+        let durable = self.durable.remove(from);
+        self.durable.remove(to);
+        self.durable.extend(durable.filter(|_| from != to).map(|bytes| (to.to_owned(), bytes)));
         Ok(())
     }
 

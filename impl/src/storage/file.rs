@@ -161,6 +161,16 @@ impl Storage for FileStorage {
         }
     }
 
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), StorageError> {
+        check_name(from)?;
+        check_name(to)?;
+        // Handles would write under the old name, or where nobody reads.
+        self.open.remove(from);
+        self.open.remove(to);
+        let renamed = fs::rename(self.path(from), self.path(to)).and_then(|()| sync_dir(&self.dir));
+        renamed.map_err(|error| refused(Operation::Rename, from, &error))
+    }
+
     fn sync(&mut self, name: &str) -> Result<(), StorageError> {
         check_name(name)?;
         self.handle(name, false).and_then(|file| file.sync_all()).map_err(|error| refused(Operation::Sync, name, &error))

@@ -145,6 +145,16 @@ impl Storage for MemoryStorage {
         Ok(())
     }
 
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), StorageError> {
+        check_name(to)?;
+        self.get(Operation::Rename, from)?;
+        let files = Arc::make_mut(&mut self.files);
+        if let Some(file) = files.remove(from) {
+            files.insert(to.to_owned(), file);
+        }
+        Ok(())
+    }
+
     fn sync(&mut self, name: &str) -> Result<(), StorageError> {
         self.get(Operation::Sync, name).map(|_| ())
     }

@@ -70,6 +70,12 @@ pub trait Storage: Debug {
     /// When the name is not allowed or the storage cannot be written.
     fn remove(&mut self, name: &str) -> Result<(), StorageError>;
 
+    /// Gives a file another name, durably and all at once; a file that has the name already is replaced.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`]; or when a name is not allowed or the storage cannot be written.
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), StorageError>;
+
     /// Makes what was appended to a file, and its having been cut, durable.
     ///
     /// # Errors

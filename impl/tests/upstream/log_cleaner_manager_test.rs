@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use cleanslate_log::log::{CleanRules, CleanableOffsets, CleanerManager, CleaningState, LogConfig, LogToClean};
+use cleanslate_log::log::{
+    CleanOptions, CleanRules, CleanableOffsets, CleanerManager, CleaningState, LogConfig, LogError, LogToClean,
+};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::RecordBatch;
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs};
@@ -374,4 +376,50 @@ fn a_record_does_not_stay_dirty_for_ever() {
     }
     let clean = log.log_to_clean(&log.cleanable_offsets(Some(Offset(20)), &rules, NOW), &rules, later(LAG_MS + 1));
     assert_eq!((clean.cleanable_bytes, clean.is_due(&rules)), (0, false));
+}
+
+/// Directory and partition.
+type Place = (&'static str, &'static str);
+const HERE: Place = ("log-dir", "log");
+const ELSEWHERE: Place = ("log-dir-2", "log");
+const OTHER: Place = ("log-dir-2", "log2");
+
+fn in_directories(checkpoints: &[Place]) -> CleanerManager<Place> {
+    let mut manager = CleanerManager::new(BTreeMap::new());
+    checkpoints.iter().for_each(|place| manager.update_checkpoint(place, Some(Offset(10))));
+    manager
+}
+
+fn checkpoints(manager: &CleanerManager<Place>) -> Vec<(Place, i64)> {
+    manager.checkpoints().iter().map(|(place, offset)| (*place, offset.get())).collect()
+}
+
+#[test]
+fn test_handle_log_dir_failure_should_remove_dir_and_data() {
+    let mut manager = in_directories(&[HERE, OTHER]);
+    assert_eq!(checkpoints(&manager), [(HERE, 10), (OTHER, 10)]);
+    let mut log = filthy(20);
+    assert_eq!(manager.grab_filthiest([(HERE, &log)], &ANY, NOW).unwrap().0, HERE);
+    manager.forget_logs(|(directory, _)| *directory == HERE.0);
+    assert_eq!(checkpoints(&manager), [(OTHER, 10)]);
+    // The round that goes on is told to end, and does not bring the offset back.
+    assert_eq!(manager.state(&HERE), Some(CleaningState::Aborted));
+    let options = CleanOptions { first_dirty: Offset(0), first_uncleanable: Offset(20), now: NOW, max_keys: 10 };
+    let stopped = log.compact_while(&options, || manager.state(&HERE) == Some(CleaningState::InProgress));
+    assert_eq!(stopped, Err(LogError::CleaningStopped { base_offset: Offset(0) }));
+    manager.done_cleaning(&HERE, Offset(20)).unwrap();
+    assert_eq!(checkpoints(&manager), [(OTHER, 10)]);
+}
+
+#[test]
+fn test_alter_checkpoint_dir_should_remove_data_in_src_dir_and_add_in_new_dir() {
+    let mut manager = in_directories(&[HERE]);
+    // Who moves a log pauses its cleaning, and lets it go on in the directory that it is in then.
+    manager.abort_and_pause(&HERE).unwrap();
+    manager.move_log(&HERE, &ELSEWHERE);
+    assert_eq!(checkpoints(&manager), [(ELSEWHERE, 10)]);
+    assert_eq!([HERE, ELSEWHERE].map(|place| manager.state(&place)), [None, Some(CleaningState::Paused(1))]);
+    manager.resume(&ELSEWHERE).unwrap();
+    manager.forget_logs(|(directory, _)| *directory == ELSEWHERE.0);
+    assert_eq!(checkpoints(&manager), []);
 }

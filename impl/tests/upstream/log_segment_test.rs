@@ -2,10 +2,12 @@
 //! Kafka's LogSegmentTest, as far as a segment can be seen through its log.
 
 use cleanslate_log::log::{FetchIsolation, LogConfig, OFFSET_INDEX_ENTRY_BYTES, OffsetSpec, Recovery, TIME_INDEX_ENTRY_BYTES};
+use cleanslate_log::record::Compression;
 use cleanslate_log::storage::Storage;
-use cleanslate_log::types::{Offset, TimestampMs};
+use cleanslate_log::types::{Offset, OffsetMetadata, TimestampMs};
 
 use super::unified_log_test_core::script::aborted;
+use crate::upstream::legacy::{KeyValue, follow_bytes, legacy};
 use crate::upstream::support::{
     Log, NOW, end_txn, epochs, follow, map_end, new_log, placed, plain, produced, read, record_bytes, reopen, reopen_files, timed,
 };
@@ -33,6 +35,27 @@ fn indexes(log: &Log, base: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
     (offsets, times)
 }
 
+/// The first offset and the place of what a reader gets.
+fn begins(log: &mut Log, from: i64) -> OffsetMetadata {
+    log.fetch(Offset(from), LOG_END, 1, true).unwrap().offset
+}
+
+/// What a log answers for an offset, whatever a reader may read. Two records of magic 1, of 39 bytes each.
+#[test]
+fn test_read_when_no_max_position() {
+    let mut log = at_forty();
+    let records: [KeyValue<'_>; 2] = [(None, Some(b"hello")), (None, Some(b"there"))];
+    follow_bytes(&mut log, legacy(1, 50, Compression::None, &records)).unwrap();
+    let mut found = |offset: i64| log.convert_to_offset_metadata(Offset(offset)).map_err(|error| error.kafka_class());
+    for offset in [48, 50] {
+        assert_eq!(found(offset), Ok(OffsetMetadata::at(Offset(50), Offset(40), 0)));
+    }
+    assert_eq!(found(51), Ok(OffsetMetadata::at(Offset(51), Offset(40), 39)));
+    // A segment has nothing at its end and behind it; the end of a log is a place.
+    assert_eq!(found(52), Ok(OffsetMetadata::at(Offset(52), Offset(40), 78)));
+    assert_eq!(found(53), Err("OffsetOutOfRangeException"));
+}
+
 #[test]
 fn test_read_on_empty_segment() {
     assert_eq!(read(&at_forty(), 40, LOG_END), Ok(vec![]));
@@ -43,6 +66,7 @@ fn test_read_before_first_offset() {
     let mut log = at_forty();
     follow(&mut log, &[placed(plain(4), 50, 0)]).unwrap();
     assert_eq!(read(&log, 41, LOG_END), Ok(vec![(50, 53)]));
+    assert_eq!(begins(&mut log, 41), OffsetMetadata::at(Offset(50), Offset(40), 0));
 }
 
 #[test]
@@ -50,6 +74,7 @@ fn test_read_from_middle_of_batch() {
     let mut log = at_forty();
     follow(&mut log, &[placed(plain(4), 50, 0)]).unwrap();
     assert_eq!(read(&log, 52, LOG_END), Ok(vec![(50, 53)]));
+    assert_eq!(begins(&mut log, 52), OffsetMetadata::at(Offset(50), Offset(40), 0));
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub(crate) fn data(epoch: i16, sequence: i32, offsets: RangeInclusive<i64>) -> B
         max_timestamp: TimestampMs(1),
         transactional: false,
         kind: BatchKind::Data,
+        position: None,
     }
 }
 

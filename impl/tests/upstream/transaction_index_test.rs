@@ -2,12 +2,14 @@
 //! Kafka's TransactionIndexTest, through the log that the index belongs to.
 
 use bytes::{BufMut, BytesMut};
-use cleanslate_log::log::{LogConfig, Recovery, TXN_INDEX_FILE};
-use cleanslate_log::storage::Storage;
-use cleanslate_log::types::Offset;
+use cleanslate_log::log::{LogConfig, PartitionLog, Recovery, TXN_INDEX_FILE};
+use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
+use cleanslate_log::record::RecordBatch;
+use cleanslate_log::storage::{FaultyStorage, FileStorage, Storage, Unsynced};
+use cleanslate_log::types::{LeaderEpoch, Offset};
 
 use super::unified_log_test_core::script::aborted;
-use crate::upstream::support::{Log, NOW, lead, new_log, plain, reopen, reopen_files};
+use crate::upstream::support::{Log, NOW, end_txn, lead, lead_marker, new_log, plain, produced, reopen, reopen_files};
 
 type Entry = (i64, i64, i64, i64);
 
@@ -38,9 +40,9 @@ fn indexed(entries: &[Entry], start: i64) -> Log {
 fn test_position_set_correctly_when_opened() {
     let mut log = indexed(&ENTRIES, 0);
     assert_eq!(aborted(&log), ENTRIES);
-    lead(&mut log, crate::upstream::support::produced(4, 0, 0, 1).transactional(true)).unwrap();
-    let marker = crate::upstream::support::end_txn(4, 0, false, 0);
-    crate::upstream::support::lead_marker(&mut log, &marker).unwrap();
+    lead(&mut log, produced(4, 0, 0, 1).transactional(true)).unwrap();
+    let marker = end_txn(4, 0, false, 0);
+    lead_marker(&mut log, &marker).unwrap();
     let mut expected = ENTRIES.to_vec();
     expected.push((4, 100, 101, 102));
     assert_eq!(aborted(&log), expected);
@@ -88,13 +90,13 @@ fn test_aborted_txn_serde() {
 #[test]
 fn test_is_empty() {
     let mut log = new_log(&LogConfig::default());
-    let first = crate::upstream::support::produced(4, 0, 0, 1).transactional(true);
+    let first = produced(4, 0, 0, 1).transactional(true);
     lead(&mut log, first).unwrap();
     assert_eq!((log.storage().len(TXN_INDEX_FILE), aborted(&log)), (Ok(None), vec![]));
     let mut storage = log.storage().clone();
     storage.replace(TXN_INDEX_FILE, &encoded(&[]).freeze()).unwrap();
     assert_eq!(aborted(&reopen_files(storage, log.config(), Recovery::Clean, 0, 0)), []);
-    crate::upstream::support::lead_marker(&mut log, &crate::upstream::support::end_txn(4, 0, false, 0)).unwrap();
+    lead_marker(&mut log, &end_txn(4, 0, false, 0)).unwrap();
     assert_eq!((log.storage().len(TXN_INDEX_FILE), aborted(&log)), (Ok(Some(34)), vec![(4, 0, 1, 2)]));
 }
 
@@ -108,4 +110,54 @@ fn test_delete_if_exists() {
     assert_eq!(log.delete_old_segments(NOW), Ok(1));
     assert_eq!((log.storage().len(TXN_INDEX_FILE), aborted(&log)), (Ok(None), vec![]));
     assert_eq!(log.delete_old_segments(NOW), Ok(0));
+}
+
+/// A deleted segment's index keeps its entries under its other name, and takes more.
+#[test]
+fn test_rename_index() {
+    let config = LogConfig { file_delete_delay_ms: Some(1), ..LogConfig::default() };
+    let mut log = reopen_files(indexed(&[(0, 0, 10, 2)], 0).storage().clone(), &config, Recovery::Clean, 0, 0);
+    log.truncate_fully_and_start_at(Offset(0), NOW).unwrap();
+    assert_eq!(aborted(&log), []);
+    let mut storage = log.storage().clone();
+    let renamed = format!("{TXN_INDEX_FILE}.deleted");
+    storage.append(&renamed, &encoded(&[(1, 5, 15, 16)]).freeze()).unwrap();
+    assert_eq!(storage.len(TXN_INDEX_FILE), Ok(None));
+    storage.rename(&renamed, TXN_INDEX_FILE).unwrap();
+    assert_eq!(storage.read_all(TXN_INDEX_FILE).unwrap().unwrap(), encoded(&[(0, 0, 10, 2), (1, 5, 15, 16)]));
+}
+
+/// The directory of a log gets another name, and the log is opened there.
+#[test]
+fn test_update_parent_dir() {
+    let parent = tempfile::tempdir().unwrap();
+    let (before, after) = (parent.path().join("t-0"), parent.path().join("t-0.moved"));
+    let mut files = FileStorage::open(&before).unwrap();
+    let source = indexed(&ENTRIES, 0);
+    for name in source.storage().names().unwrap() {
+        files.replace(&name, &source.storage().read_all(&name).unwrap().unwrap()).unwrap();
+    }
+    let entries = |files: FileStorage| {
+        let (log, _) = PartitionLog::open(files, LogConfig::default(), Recovery::Clean, NOW).unwrap();
+        log.aborted_transactions().map(|txn| txn.first_offset.get()).collect::<Vec<i64>>()
+    };
+    assert_eq!(entries(files), [0, 5, 18, 32]);
+    std::fs::rename(&before, &after).unwrap();
+    assert_eq!(entries(FileStorage::open(&after).unwrap()), [0, 5, 18, 32]);
+}
+
+#[test]
+fn test_flush() {
+    let mut log = PartitionLog::create(FaultyStorage::new(), LogConfig::default(), NOW).unwrap();
+    let mut append = |batch: &RecordBatch, origin| {
+        let tv = TransactionVersion::V0;
+        log.append_as_leader(batch.bytes().clone(), origin, LeaderEpoch(0), tv, NOW).unwrap();
+        // To flush an index that is not there is nothing.
+        log.flush().unwrap();
+        log.storage().after_power_failure(Unsynced::Lost).read_all(TXN_INDEX_FILE).unwrap()
+    };
+    let data = produced(0, 0, 0, 10).transactional(true).build().unwrap();
+    assert_eq!(append(&data, AppendOrigin::Client), None);
+    let flushed = append(&end_txn(0, 0, false, 0), AppendOrigin::Coordinator);
+    assert_eq!(flushed.unwrap(), encoded(&[(0, 0, 10, 11)]));
 }

@@ -245,6 +245,17 @@ mod time_index_test {
         }
     }
 
+    /// Files have the size of their entries; the size that a configuration gives decides how many go in. To give another one loses
+    /// none.
+    #[test]
+    fn test_resize() {
+        let full = |entries: i64, room: usize| index(entries).is_full(room * TIME_INDEX_ENTRY_BYTES);
+        // One entry is kept free for the largest timestamp of a segment that ends.
+        assert!(full(29, ENTRIES) && !full(28, ENTRIES));
+        assert!(full(14, ENTRIES / 2) && !full(13, ENTRIES / 2));
+        assert!(full(59, ENTRIES * 2) && !full(29, ENTRIES * 2));
+    }
+
     #[test]
     fn test_last_entry() {
         let mut index = index(0);

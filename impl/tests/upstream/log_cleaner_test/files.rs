@@ -1,9 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Segments: how they are grouped, damage, and crashes while they are replaced.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use cleanslate_log::log::{CleanRules, CleanableOffsets, LogConfig, LogToClean, Recovery};
-use cleanslate_log::record::{BatchBuilder, MAGIC_POSITION};
+use cleanslate_log::log::{CleanOptions, CleanRules, CleanableOffsets, LOG_FILE, LogConfig, LogError, LogToClean, Recovery};
+use cleanslate_log::record::{BatchBuilder, MAGIC_POSITION, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::Offset;
 
@@ -233,4 +235,85 @@ fn test_segment_with_offset_overflow() {
     assert_eq!((bases(&log.log), log.offsets()), (vec![0, MAX + 1, MAX + 3], offsets.to_vec()));
     assert_eq!(log.round(0, NOW, 100), Ok(MAX + 3));
     assert_eq!(log.offsets(), [MAX + 1, MAX + 2]);
+}
+
+/// Segments of 1024 bytes until there are four; all but the active one hold the keys 0 to 2, over and over.
+fn four_dirty_segments() -> Cleaned {
+    let mut log = Cleaned::with(&LogConfig { segment_bytes: 1024, ..LogConfig::default() });
+    while log.log.segments().count() < 4 {
+        let key = log.log.log_end_offset().get() % 3;
+        log.plain(&[key]);
+    }
+    log
+}
+
+fn stopped_after(log: &mut Cleaned, batches: usize) -> Result<Offset, LogError> {
+    let first_uncleanable = log.log.segments().last().unwrap().0;
+    let options = CleanOptions { first_dirty: Offset(0), first_uncleanable, now: NOW, max_keys: usize::MAX };
+    let mut left = batches;
+    log.log.compact_while(&options, || {
+        let goes_on = left > 0;
+        left = left.saturating_sub(1);
+        goes_on
+    })
+}
+
+/// A round that is told to stop has changed nothing that a reader of the newest values sees; the next one ends where one that was
+/// not stopped does.
+#[test]
+fn test_clean_segments_with_abort() {
+    let newest = |log: &Cleaned| -> BTreeMap<i64, i64> { log.keys().into_iter().zip(log.offsets()).collect() };
+    let before = four_dirty_segments();
+    let mut whole = four_dirty_segments();
+    whole.clean(NOW);
+    assert!(whole.offsets().len() < before.offsets().len());
+    let mut unchanged = 0;
+    for batches in 0.. {
+        let mut log = four_dirty_segments();
+        match stopped_after(&mut log, batches) {
+            Ok(_) => {
+                assert_eq!(log.log.storage(), whole.log.storage());
+                // The map alone takes a look at every batch in front of the active segment.
+                assert!(unchanged > 3 * 10 && batches > unchanged, "{unchanged} of {batches}");
+                return;
+            }
+            Err(error) => assert_eq!(error.kafka_class(), "LogCleaningAbortedException"),
+        }
+        unchanged += usize::from(log.log.storage() == before.log.storage());
+        assert_eq!(newest(&log), newest(&before), "{batches}");
+        log.clean(NOW);
+        assert_eq!(log.offsets(), whole.offsets(), "{batches}");
+    }
+}
+
+#[test]
+fn test_segment_grouping_with_sparse_offsets_and_empty_segments() {
+    const MAX: i64 = i32::MAX as i64;
+    let mut log = Cleaned::new();
+    // Each segment ends at the largest distance from its base.
+    for segment in 0..3 {
+        log.plain(&[0]);
+        follow(&mut log.log, &[at(0, (segment + 1) * (MAX + 1) - 1)]).unwrap();
+        assert_eq!(log.log.segments().count(), usize::try_from(segment).unwrap() + 1);
+    }
+    log.plain(&[0]);
+    assert_eq!(log.log.segments().count(), 4);
+    // Three groups of one: the first two become empty, and then one.
+    log.clean(NOW);
+    let sizes: Vec<bool> = log.log.segments().map(|(_, size)| size > 0).collect();
+    assert_eq!(sizes, [false, false, true, true]);
+    log.clean(NOW);
+    assert_eq!(bases(&log.log), [0, 2 * (MAX + 1), 3 * (MAX + 1)]);
+}
+
+/// Nothing is allocated beforehand: a cleaned segment is as long as what is left.
+#[test]
+fn test_size_trimmed_for_preallocated_and_compacted_topic() {
+    let mut log = Cleaned::with(&LogConfig { segment_bytes: 1024, ..LogConfig::default() });
+    log.plain(&[0, 1, 0, 1, 0]).roll();
+    let before = log.log.size_in_bytes();
+    log.round(2, NOW, 2).unwrap();
+    let left: usize = log.log.batches().unwrap().iter().map(RecordBatch::size_in_bytes).sum();
+    assert_eq!(log.log.storage().len(LOG_FILE), Ok(Some(left as u64)));
+    assert!(log.log.size_in_bytes() < before && before < 1024);
 }

@@ -238,3 +238,28 @@ fn test_remove_stray_snapshots_keep_clean_shutdown_snapshot() {
 fn test_remove_all_stray_snapshots() {
     assert_eq!(without_strays(&[42]), [42]);
 }
+
+/// A manager's files with one empty snapshot, at offset 5.
+fn with_snapshot_at_five() -> MemoryStorage {
+    let mut storage = MemoryStorage::new();
+    storage.replace(&snapshot_file_name(Offset(5)), &Bytes::new()).unwrap();
+    assert_eq!(snapshots_in(&storage), [5]);
+    storage
+}
+
+#[test]
+fn test_remove_and_mark_snapshot_for_deletion() {
+    let mut storage = with_snapshot_at_five();
+    let marked = ProducerStateManager::mark_snapshot_for_deletion(&mut storage, Offset(5)).unwrap().unwrap();
+    assert_eq!((marked.offset, marked.name.as_str()), (Offset(5), "00000000000000000005.snapshot.deleted"));
+    assert_eq!(storage.names().unwrap(), [marked.name]);
+    assert_eq!(snapshots_in(&storage), [0i64; 0]);
+}
+
+#[test]
+fn test_remove_and_mark_snapshot_for_deletion_already_deleted() {
+    let mut storage = with_snapshot_at_five();
+    storage.remove(&snapshot_file_name(Offset(5))).unwrap();
+    assert_eq!(ProducerStateManager::mark_snapshot_for_deletion(&mut storage, Offset(5)), Ok(None));
+    assert_eq!(snapshots_in(&storage), [0i64; 0]);
+}

@@ -2,7 +2,7 @@
 //! Transactions.
 
 use cleanslate_log::psm::{AppendOrigin, BatchFacts, BatchKind, TransactionVersion};
-use cleanslate_log::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+use cleanslate_log::types::{CoordinatorEpoch, Offset, OffsetMetadata, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 use crate::upstream::support::{
     DAY_MS, FENCED, INVALID_TXN, Psm, STALE_EPOCH, abort, at_time, commit, data, epoch_for_marker, of, one, txn,
@@ -69,6 +69,14 @@ fn test_skip_empty_transactions() {
     }
     psm.high_watermark(32);
     assert_eq!(psm.unstable(), Some(30));
+}
+
+#[test]
+fn test_txn_first_offset_metadata_cached() {
+    let mut psm = Psm::new();
+    let first = OffsetMetadata::at(Offset(992_342), Offset(990_000), 234_224);
+    psm.client(&BatchFacts { position: first.position, ..txn(one(0, 0, 992_342)) }).unwrap();
+    assert_eq!(psm.state.first_unstable_offset_metadata(), Some(first));
 }
 
 #[test]

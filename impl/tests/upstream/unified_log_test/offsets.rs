@@ -2,10 +2,11 @@
 //! Unstable offset, high watermark, isolation of readers.
 
 use cleanslate_log::log::{FetchIsolation, LogConfig, Recovery};
-use cleanslate_log::types::{CoordinatorEpoch, Offset, ProducerId};
+use cleanslate_log::types::{CoordinatorEpoch, Offset, OffsetMetadata, ProducerId};
 
 use crate::upstream::support::{
-    Log, NOW, end_txn, ends, follow, hw, ids, last_of, lead, lead_marker, new_log, placed, plain, produced, read, reopen,
+    Log, NOW, end_txn, ends, follow, hw, ids, last_of, lead, lead_marker, new_log, placed, plain, produced, read, record_bytes,
+    reopen,
 };
 
 fn txn(id: i64, epoch: i16, sequence: i32, count: usize) -> cleanslate_log::record::BatchBuilder {
@@ -44,6 +45,11 @@ fn reopened_with_open_txn() -> Log {
     log.close_clean().unwrap();
     let log = reopen(&log, Recovery::Clean, 0, 0);
     assert_eq!(log.first_unstable_offset(), Some(Offset(3)));
+    // The snapshot tells no position; the log looks for it.
+    let unstable = log.producer_state().first_unstable_offset_metadata();
+    assert_eq!(unstable, Some(OffsetMetadata::offset_only(Offset(3))));
+    let position = 3 * record_bytes() as u64;
+    assert_eq!(log.first_unstable_offset_metadata(), Some(OffsetMetadata::at(Offset(3), Offset(0), position)));
     log
 }
 
@@ -104,9 +110,12 @@ fn test_high_watermark_metadata_updated_after_segment_roll() {
     let mut log = new_log(&LogConfig::default());
     lead(&mut log, plain(3)).unwrap();
     hw(&mut log, 3);
-    for _ in 0..2 {
+    let behind = plain(3).build().unwrap().size_in_bytes() as u64;
+    for place in [OffsetMetadata::at(Offset(3), Offset(0), behind), OffsetMetadata::at(Offset(3), Offset(3), 0)] {
         assert_eq!(read(&log, 0, FetchIsolation::HighWatermark), Ok(vec![(0, 2)]));
-        assert_eq!(read(&log, 3, FetchIsolation::HighWatermark), Ok(vec![]));
+        let nothing = log.fetch(Offset(3), FetchIsolation::HighWatermark, 1024, true).unwrap();
+        assert_eq!((nothing.records.len(), nothing.offset), (0, place));
+        assert_eq!(log.fetch_offset_snapshot().unwrap().high_watermark, place);
         log.roll(NOW).unwrap();
     }
 }

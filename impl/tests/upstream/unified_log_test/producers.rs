@@ -150,34 +150,53 @@ fn test_producer_id_expiration_on_segment_deletion() {
     assert_eq!(ids(&log), [1, 2]);
 }
 
+/// Settings under which deleted files wait.
+fn delayed(file_delete_delay_ms: i64) -> LogConfig {
+    LogConfig { file_delete_delay_ms: Some(file_delete_delay_ms), ..LogConfig::default() }
+}
+
+/// So many snapshots were renamed at a time, in milliseconds after [`NOW`], and are there until the delay is over.
+fn check_delay(log: &mut Log, renamed_at: i64, delay_ms: i64, count: usize) {
+    let waiting = |log: &Log| {
+        let names = log.storage().names().unwrap();
+        names.iter().filter(|name| name.ends_with(".snapshot.deleted")).count()
+    };
+    log.remove_deleted_files(later(renamed_at + delay_ms - 1)).unwrap();
+    assert_eq!(waiting(log), count);
+    log.remove_deleted_files(later(renamed_at + delay_ms)).unwrap();
+    assert_eq!(waiting(log), 0);
+}
+
 #[test]
 fn test_retention_deletes_producer_state_snapshots() {
     for empty_active in [false, true] {
-        let mut log = three_segments(&LogConfig { retention_bytes: 0, retention_ms: 60_000, ..LogConfig::default() });
+        let mut log = three_segments(&LogConfig { retention_bytes: 0, retention_ms: 60_000, ..delayed(0) });
         if empty_active {
             log.roll(NOW).unwrap();
         }
         hw(&mut log, 3);
         assert_eq!(snapshots(&log).len(), if empty_active { 3 } else { 2 });
-        log.delete_old_segments(NOW).unwrap();
+        log.delete_old_segments(later(60_001)).unwrap();
         assert_eq!(snapshots(&log), [3]);
+        check_delay(&mut log, 60_001, 0, 2);
         assert_eq!(log.log_start_offset(), Offset(3));
     }
 }
 
 #[test]
 fn test_log_start_offset_movement_deletes_snapshots() {
-    let mut log = three_segments(&LogConfig { retention_bytes: -1, ..LogConfig::default() });
+    let mut log = three_segments(&LogConfig { retention_bytes: -1, ..delayed(0) });
     hw(&mut log, 3);
     assert_eq!(snapshots(&log).len(), 2);
     start_at(&mut log, 2);
     log.delete_old_segments(NOW).unwrap();
     assert_eq!(snapshots(&log).len(), 1);
+    check_delay(&mut log, 0, 0, 1);
 }
 
 #[test]
 fn test_delete_snapshots_on_increment_log_start_offset() {
-    let mut log = stock();
+    let mut log = new_log(&delayed(60_000));
     lead(&mut log, produced(1, 0, 0, 1)).unwrap();
     log.roll(NOW).unwrap();
     lead(&mut log, produced(2, 0, 0, 1)).unwrap();
@@ -187,6 +206,7 @@ fn test_delete_snapshots_on_increment_log_start_offset() {
     hw(&mut log, 2);
     start_at(&mut log, 2);
     log.delete_old_segments(NOW).unwrap();
+    check_delay(&mut log, 0, 60_000, 1);
     assert_eq!(ids(&log), [1, 2]);
     assert_eq!(snapshots(&log).len(), 1);
     assert_eq!(last_of(&log, 2).unwrap().0, 0);

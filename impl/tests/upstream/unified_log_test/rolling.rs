@@ -4,10 +4,10 @@
 use bytes::Bytes;
 use cleanslate_log::log::{LogConfig, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
-use cleanslate_log::types::{LeaderEpoch, TimestampMs};
+use cleanslate_log::types::{LeaderEpoch, Offset, TimestampMs};
 
 use crate::upstream::support::{
-    Log, NOW, OUT_OF_ORDER, bases, lead, lead_as, new_log, per_segment, plain, produced, reopen_files, timed,
+    Log, NOW, OUT_OF_ORDER, bases, later, lead, lead_as, new_log, per_segment, plain, produced, reopen_files, timed,
 };
 
 const HOUR_MS: i64 = 3_600_000;
@@ -80,4 +80,30 @@ fn test_non_sequential_append() {
     let mut log = new_log(&LogConfig::default());
     lead(&mut log, produced(1, 0, 0, 1)).unwrap();
     assert_eq!(lead(&mut log, produced(1, 0, 2, 1)), Err(OUT_OF_ORDER));
+}
+
+#[test]
+fn test_time_based_log_roll_jitter() {
+    let (segment_ms, max_jitter) = (60 * 60, 20 * 60);
+    let mut drawn = std::collections::BTreeSet::new();
+    for segment_jitter_seed in 0..20 {
+        let mut log =
+            new_log(&LogConfig { segment_ms, segment_jitter_ms: max_jitter, segment_jitter_seed, ..LogConfig::default() });
+        let jitter = log.config().roll_jitter_ms(Offset(0));
+        assert!((0..max_jitter).contains(&jitter), "{jitter}");
+        drawn.insert(jitter);
+        let earliest = segment_ms - max_jitter;
+        for (after, segments) in [(0, 1), (earliest, 1), (earliest + max_jitter - jitter + 1, 2)] {
+            let found = append_at(&mut log, later(after), later(after).get());
+            assert_eq!(found, segments, "seed {segment_jitter_seed}, after {after}");
+        }
+    }
+    assert!(drawn.len() > 10, "{drawn:?}");
+    // A jitter is below both settings.
+    let within = |segment_ms, segment_jitter_ms| {
+        let config = LogConfig { segment_ms, segment_jitter_ms, ..LogConfig::default() };
+        (0..100).map(|base| config.roll_jitter_ms(Offset(base))).max().unwrap()
+    };
+    assert!(within(10, 1000) < 10 && within(1000, 10) < 10);
+    assert_eq!((within(1000, 0), within(0, 1000)), (0, 0));
 }

@@ -2,10 +2,10 @@
 //! Truncation, appends, offsets, deletion.
 
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::log::{AppendError, LogConfig, Recovery};
+use cleanslate_log::log::{AppendError, LogConfig, OffsetSnapshot, Recovery};
 use cleanslate_log::record::{BatchBuilder, Compression, RecordBatch};
-use cleanslate_log::storage::MemoryStorage;
-use cleanslate_log::types::{LeaderEpoch, Offset};
+use cleanslate_log::storage::{MemoryStorage, Storage};
+use cleanslate_log::types::{LeaderEpoch, Offset, OffsetMetadata};
 
 use crate::upstream::legacy::{follow_bytes, same};
 use crate::upstream::support::{
@@ -81,18 +81,39 @@ fn test_load_partition_dir_with_no_segments_should_not_throw() {
 
 #[test]
 fn test_offset_snapshot() {
-    let mut log = new_log(&LogConfig { segment_bytes: 1024, ..LogConfig::default() });
-    for _ in 0..5 {
-        lead(&mut log, plain(1)).unwrap();
+    let mut log = new_log(&LogConfig { segment_bytes: 1024 * 1024 * 5, ..LogConfig::default() });
+    let batch = [b"a", b"b", b"c"].iter().fold(BatchBuilder::new(Offset(0)), |batch, value| batch.record(None, Some(*value)));
+    let batch = placed(batch, 0, 5);
+    follow(&mut log, std::slice::from_ref(&batch)).unwrap();
+    hw(&mut log, 3);
+    let end = OffsetMetadata::at(Offset(3), Offset(0), batch.size_in_bytes() as u64);
+    let expected =
+        OffsetSnapshot { log_start_offset: Offset(0), log_end_offset: end, high_watermark: end, last_stable_offset: end };
+    // To ask changes nothing.
+    for _ in 0..2 {
+        assert_eq!(log.fetch_offset_snapshot(), Ok(expected));
     }
-    let offsets = |log: &Log| {
-        let (end, high_watermark) = (log.log_end_offset(), log.high_watermark());
-        (log.log_start_offset().get(), end.get(), high_watermark.get(), log.last_stable_offset().get())
-    };
-    hw(&mut log, 2);
-    assert_eq!(offsets(&log), (0, 5, 2, 2));
-    hw(&mut log, 5);
-    assert_eq!(offsets(&log), (0, 5, 5, 5));
+}
+
+/// As after the upload of three segments: the log starts at 15, what is held here at 31, in segments of ten records.
+#[test]
+fn test_convert_to_offset_metadata_does_not_throw_offset_out_of_range_error() {
+    let mut log = new_log(&LogConfig::default());
+    log.truncate_fully_below_start(Offset(31), Offset(15), NOW).unwrap();
+    for offset in 31..50 {
+        let batch = BatchBuilder::new(Offset(0)).timestamp(NOW).record(None, Some(b"test"));
+        assert_eq!(lead(&mut log, batch), Ok((offset, offset)));
+        if offset % 10 == 0 {
+            log.roll(NOW).unwrap();
+        }
+    }
+    hw(&mut log, 50);
+    assert_eq!((bases(&log), log.log_start_offset(), log.log_end_offset()), (vec![31, 41], Offset(15), Offset(50)));
+    let mut converted = |offset| log.maybe_convert_to_offset_metadata(Offset(offset)).unwrap();
+    assert_eq!(converted(35), OffsetMetadata::at(Offset(35), Offset(31), 288));
+    for out_of_range in [29, 51, 14] {
+        assert_eq!(converted(out_of_range), OffsetMetadata::offset_only(Offset(out_of_range)));
+    }
 }
 
 fn of_hundred() -> Log {
@@ -189,4 +210,64 @@ fn test_leader_epoch_cache_created_after_message_format_upgrade() {
     lead_under(&mut log, plain(1), 5);
     assert_eq!(log.leader_epochs().latest_epoch(), Some(LeaderEpoch(5)));
     assert_eq!(epochs(&log), [(5, 1)]);
+}
+
+/// Twenty segments of five records, all too old.
+#[test]
+fn test_async_delete() {
+    let record = || BatchBuilder::new(Offset(0)).timestamp(later(-1000)).record(None, Some(b"test"));
+    let segment_bytes = record().build().unwrap().size_in_bytes() * 5;
+    let mut log = new_log(&LogConfig {
+        segment_bytes,
+        segment_index_bytes: 1000,
+        index_interval_bytes: 10_000,
+        retention_ms: 999,
+        file_delete_delay_ms: Some(1000),
+        ..LogConfig::default()
+    });
+    (0..100).for_each(|_| assert!(lead(&mut log, record()).is_ok()));
+    let old: Vec<String> = bases(&log).iter().flat_map(|base| ["log", "index"].map(|end| format!("{base:0>20}.{end}"))).collect();
+    assert_eq!(old.len(), 40);
+    hw(&mut log, 100);
+    log.delete_old_segments(NOW).unwrap();
+    assert_eq!(bases(&log), [100]);
+    let there = |log: &Log, name: &String| log.storage().len(name).unwrap().is_some();
+    let renamed: Vec<String> = old.iter().map(|name| format!("{name}.deleted")).collect();
+    assert!(renamed.iter().all(|name| there(&log, name)));
+    assert!(!old.iter().any(|name| there(&log, name)));
+    let waiting = log.deleted_files().count();
+    assert_eq!(log.remove_deleted_files(later(999)), Ok(0));
+    assert!(renamed.iter().all(|name| there(&log, name)));
+    assert_eq!(log.remove_deleted_files(later(1001)), Ok(waiting));
+    assert!(!renamed.iter().any(|name| there(&log, name)));
+}
+
+#[test]
+fn test_log_offsets_listener() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1024 * 1024, ..LogConfig::default() });
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(0)));
+    lead(&mut log, plain(3)).unwrap();
+    lead(&mut log, plain(3)).unwrap();
+    assert_eq!(log.take_high_watermark_update(), None);
+    log.maybe_increment_high_watermark(Offset(4)).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(4)));
+    log.truncate_to(Offset(3), NOW).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(3)));
+    lead(&mut log, plain(3)).unwrap();
+    log.truncate_fully_and_start_at(Offset(4), NOW).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(4)));
+}
+
+#[test]
+fn test_update_log_offsets_listener() {
+    let mut log = new_log(&LogConfig { segment_bytes: 1024 * 1024, ..LogConfig::default() });
+    lead(&mut log, plain(3)).unwrap();
+    log.maybe_increment_high_watermark(Offset(2)).unwrap();
+    start_at(&mut log, 1);
+    // Who begins to follow here, asks from here on.
+    assert!(log.take_high_watermark_update().is_some());
+    assert_eq!(log.take_high_watermark_update(), None);
+    lead(&mut log, plain(3)).unwrap();
+    log.maybe_increment_high_watermark(Offset(4)).unwrap();
+    assert_eq!(log.take_high_watermark_update(), Some(Offset(4)));
 }
