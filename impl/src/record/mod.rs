@@ -32,6 +32,7 @@ mod legacy;
 mod mirror_pid_reset;
 mod reader;
 mod record_body;
+mod records;
 mod rewrite;
 pub mod varint;
 mod wire;
@@ -53,7 +54,9 @@ pub use kraft::{KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, Snapsho
 pub use legacy::{LEGACY_CRC_POSITION, LegacyBatch, LegacyRecord, MIN_BATCH_LENGTH_V1};
 pub use mirror_pid_reset::{MirrorPidResetLayout, MirrorPidResetRecord};
 pub use reader::BatchReader;
-pub use record_body::{Header, Record};
+pub(crate) use record_body::StoredHeaders;
+pub use record_body::{Header, Record, RecordOutline};
+pub use records::RecordReader;
 
 /// The most bytes that are allocated for a byte of input: see [the module](self#memory).
 pub const MEMORY_PER_BYTE: usize = 64;
