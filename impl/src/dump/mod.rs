@@ -1,8 +1,19 @@
 //! What Kafka's dump tool prints of the files of a partition (Kafka: `DumpLogSegments`), as text and as NDJSON.
 //!
-//! The text is that of Kafka 4.3.1, byte for byte; `specs/dump.md` has the form of the lines of JSON. Files are read as they are
-//! needed: a log batch by batch, an index page by page. What is odd about a file is noted and told at the end, with at most
-//! [`MAX_FINDINGS`] entries for a file and a kind.
+//! The text is that of Kafka 4.3.1, byte for byte; `specs/dump.md` has the form of the lines of JSON. What is odd about a file is
+//! noted and told at the end, with at most [`MAX_FINDINGS`] entries for a file and a kind.
+//!
+//! # Memory
+//!
+//! Files are read as they are needed: a log batch by batch, of which only headers are held unless records are shown; an index page by
+//! page. Whatever a file says, dumping it allocates at most this many bytes at once, apart from the findings:
+//!
+//! ```text
+//! bytes of one batch as stored + 2 * max_decompressed_bytes + DUMP_FIXED_BYTES
+//! ```
+//!
+//! The batch and the bound on what comes out of it count where records are read: with `deep_iteration` or `print_data_log`, and for a
+//! time index. A control record that is shown takes what [`record`](crate::record#memory) says besides.
 
 mod control;
 mod entries;
@@ -27,6 +38,9 @@ pub use error::DumpError;
 pub use findings::MAX_FINDINGS;
 
 use findings::Findings;
+
+/// What a dump allocates whatever is dumped, in bytes: see [the module](self#memory).
+pub const DUMP_FIXED_BYTES: usize = 8 * 1024 * 1024;
 
 /// What is printed, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -189,6 +189,8 @@ impl<'a, S: Storage> Scanner<'a, S> {
         let skip = skip.unwrap_or(usize::MAX).min(self.window.len());
         if self.window.len() - skip < wanted {
             let max = wanted.max(WINDOW_BYTES);
+            // Dropped first, so that the old and the new window are never there at once.
+            self.window = Bytes::new();
             self.window = self.storage.read(self.name, self.position, max)?;
             self.window_at = self.position;
             return Ok(self.window.slice(..wanted.min(self.window.len())));

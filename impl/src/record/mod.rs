@@ -11,9 +11,18 @@
 //! ```
 //!
 //! The bound is on the bytes that come out, set by the caller or [`DEFAULT_MAX_DECOMPRESSED_BYTES`]; where nothing is
-//! compressed it counts as 0. The worst that a byte can become is half a [`Header`]; records with few or no headers take a
-//! quarter of that or less. A batch itself, its keys and its values share the input's bytes. The decoder of zstd has a context
-//! of some 100 KiB besides, which Rust's allocator does not see.
+//! compressed it counts as 0. The worst that a byte can become is half a [`Header`], or a part of a list of [`Record`]s that grows: so
+//! much is for those who want all records at once. A batch itself, its keys and its values share the input's bytes.
+//!
+//! [`RecordReader`] holds one record at a time, and [`RecordBatch::outlines`] not even that record's headers: over a whole batch that
+//! is at most
+//!
+//! ```text
+//! 2 * bound + MEMORY_FIXED_BYTES
+//! ```
+//!
+//! The decoder of zstd has a context of some 100 KiB besides, and the window of a frame, of which at most as many bytes are used as come
+//! out; Rust's allocator sees neither. A window above 128 MiB is refused.
 
 mod any_batch;
 mod assign;

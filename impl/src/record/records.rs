@@ -67,11 +67,11 @@ impl RecordReader {
     }
 
     /// All records that are left.
-    pub(super) fn read_all(mut self) -> Result<Vec<Record>, DecodeError> {
+    pub(super) fn read_all(self) -> Result<Vec<Record>, DecodeError> {
         let mut records = Vec::new();
         // The count is believed for the first few; the list grows with what is there.
         records.reserve_exact(usize::try_from(self.left).unwrap_or(FIRST_RECORDS).min(FIRST_RECORDS));
-        while let Some(record) = self.next() {
+        for record in self {
             records.push(record?);
         }
         Ok(records)
