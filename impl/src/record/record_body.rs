@@ -107,10 +107,16 @@ impl<'a> RawRecord<'a> {
     /// Resolves offset and timestamp by the batch's header. A timestamp wraps as in Java: a delete horizon as base is
     /// any distance away.
     pub(super) fn into_record(mut self, header: &BatchHeader) -> Result<Record, DecodeError> {
-        let headers = decode_headers(&mut self.headers, self.header_count)?;
-        Ok(Record { headers, ..self.without_headers(header) })
+        Ok(Record {
+            offset: self.offset(header),
+            timestamp: self.timestamp(header),
+            headers: decode_headers(&mut self.headers, self.header_count)?,
+            key: self.key.map(Cursor::into_bytes),
+            value: self.value.map(Cursor::into_bytes),
+        })
     }
 
+    /// As [`RawRecord::into_record`], with an empty list of headers, which takes no memory.
     fn without_headers(self, header: &BatchHeader) -> Record {
         Record {
             offset: self.offset(header),
