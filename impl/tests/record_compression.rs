@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use cleanslate_log::record::{
-    BatchBuilder, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, DecodeError, Header, Record, RecordBatch, compress, decompress,
+    BatchBuilder, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, DecodeError, Header, Record, RecordBatch, compress,
 };
 use cleanslate_log::types::{Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 use proptest::collection::vec;
@@ -19,6 +19,11 @@ use hex::hex;
 const T: i64 = 1_700_000_000_000;
 const CODECS: [Compression; 4] = [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
 const ALL: [Compression; 5] = [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
+
+/// Bytes that come from anywhere.
+fn decompress(codec: Compression, stream: &[u8], max_bytes: usize) -> Result<Bytes, DecodeError> {
+    cleanslate_log::record::decompress(codec, &Bytes::copy_from_slice(stream), max_bytes)
+}
 
 fn golden_batch(text: &str) -> RecordBatch {
     let bytes = hex(text);

@@ -1,6 +1,6 @@
 //! `cleanslate dump`.
 
-use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use cleanslate_log::dump::{DumpError, DumpFile, Dumper};
 use cleanslate_log::storage::FileStorage;
 
 use super::dump_args::DumpArgs;
-use super::{CliError, EXIT_EXPECTED};
+use super::{CliError, EXIT_EXPECTED, output};
 
 /// Runs `cleanslate dump`.
 ///
@@ -30,10 +30,10 @@ pub fn run(args: &DumpArgs) -> Result<ExitCode, CliError> {
     // What was printed in front of an error is worth reading.
     let ended = ended.and(out.flush().map_err(CliError::Output));
     match ended {
-        Err(error) if is_closed_pipe(&error) => Ok(ExitCode::from(EXIT_EXPECTED)),
-        Err(error) => Err(error),
-        Ok(()) => Ok(ExitCode::from(EXIT_EXPECTED)),
+        Err(CliError::Output(error)) => output::unless_closed(Err(error))?,
+        ended => ended?,
     }
+    Ok(ExitCode::from(EXIT_EXPECTED))
 }
 
 fn dump(dumper: &mut Dumper<'_>, path: &Path) -> Result<(), CliError> {
@@ -48,7 +48,18 @@ fn dump(dumper: &mut Dumper<'_>, path: &Path) -> Result<(), CliError> {
         false => std::env::current_dir().unwrap_or_default().join(path).display().to_string(),
     };
     let file = DumpFile { path: &shown, absolute_path: &absolute, name };
-    dumper.file(&FileStorage::existing(dir), &file).map_err(|source| failed(&shown, source))
+    dumper.file(&FileStorage::existing(dir), &file).map_err(|source| match source {
+        DumpError::NotFound { name } => no_file(&dir.join(name)),
+        source => failed(&shown, source),
+    })?;
+    // Kafka's tool ignores a file of which it does not know the suffix even where there is none.
+    if path.is_file() { Ok(()) } else { Err(no_file(path)) }
+}
+
+/// Why a path leads to nothing that can be dumped.
+fn no_file(path: &Path) -> CliError {
+    let why = if path.exists() { "not a regular file" } else { "no such file" };
+    CliError::Usage(format!("{}: {why}", path.display()))
 }
 
 fn failed(file: &str, source: DumpError) -> CliError {
@@ -56,9 +67,4 @@ fn failed(file: &str, source: DumpError) -> CliError {
         DumpError::Output(error) => CliError::Output(error),
         source => CliError::Dump { file: file.to_owned(), source: Box::new(source) },
     }
-}
-
-/// A reader that went away (`cleanslate dump ... | head`) is no error.
-fn is_closed_pipe(error: &CliError) -> bool {
-    matches!(error, CliError::Output(error) if error.kind() == ErrorKind::BrokenPipe)
 }

@@ -5,7 +5,12 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 /// Writes `text` to stdout. A closed pipe (`cleanslate ... | head`) ends the output quietly.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    unless_closed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// What became of writing, where it is no error that nobody reads.
+pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -90,7 +90,7 @@ fn a_trace_is_what_it_says() {
         (0, "the topology 'by-hand' is not the model's", |t| t.scenario.topology = "by-hand".to_owned()),
         (3, "no verdict: the model has no topology 'ring'", |t| t.scenario.topology = "ring".to_owned()),
         (3, "no verdict: unknown design 'row'", |t| t.scenario.design = "row".to_owned()),
-        (3, "no verdict: unknown bound 'colour=1'", |t| drop(t.scenario.bounds.insert("colour".to_owned(), 1))),
+        (3, "no verdict: unknown bound 'colour=1'", |t| t.scenario.bounds.extend([("colour".to_owned(), 1)])),
         (3, "no verdict: the model has no property 'beauty'", |t| t.property = Some("beauty".to_owned())),
         (1, "the design 'sound' has ", |t| t.scenario.design = "sound".to_owned()),
         (1, "the scenario has the replicas A, B, C, D, the file has others", |t| t.scenario.topology = "chain-4".to_owned()),

@@ -41,7 +41,33 @@ fn a_file_that_cannot_be_read_to_its_end_is_exit_2_behind_what_was_read() {
     assert!(out.contains("position: 1533 "), "{out}");
     let (code, out, err) = dump(&["nowhere/00000000000000000000.snapshot"]);
     assert_eq!((code, out.as_str()), (2, "Dumping nowhere/00000000000000000000.snapshot\n"));
-    assert_eq!(err, "error: nowhere/00000000000000000000.snapshot: 00000000000000000000.snapshot: no such file\n");
+    assert_eq!(err, "error: nowhere/00000000000000000000.snapshot: no such file\n");
+}
+
+/// On stdout is what Kafka's tool prints; stderr tells what is wrong, first of all that there is no file, and names it once.
+#[test]
+fn what_is_no_file_is_told_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let told = |name: &str| {
+        let (code, out, err) = dump(&[&path(name)]);
+        assert_eq!((code, out.lines().next()), (2, Some(&*format!("Dumping {}", path(name)))), "{err}");
+        err.replace(&path(""), "")
+    };
+    assert_eq!(told("nothere.log"), "error: nothere.log: no such file\n");
+    assert_eq!(told("nothere.foo"), "Ignoring unknown file nothere.foo\nerror: nothere.foo: no such file\n");
+    for name in ["00000000000000000000.log", "00000000000000000001.snapshot", "other"] {
+        std::fs::create_dir(path(name)).unwrap();
+        assert!(told(name).ends_with(&format!("error: {name}: not a regular file\n")), "{name}");
+    }
+    // The log in front of an index.
+    std::fs::write(path("00000000000000000007.index"), [0; 8]).unwrap();
+    assert_eq!(told("00000000000000000007.index"), "error: 00000000000000000007.log: no such file\n");
+    let status = Command::new("mkfifo").arg(path("00000000000000000002.log")).status().unwrap();
+    assert!(status.success());
+    assert_eq!(told("00000000000000000002.log"), "error: 00000000000000000002.log: not a regular file\n");
+    std::fs::write(path("there.foo"), "").unwrap();
+    assert_eq!(dump(&[&path("there.foo")]).0, 0);
 }
 
 #[test]
@@ -63,7 +89,7 @@ fn a_decoder_that_is_not_there_is_refused() {
 #[test]
 fn json_is_all_on_stdout() {
     let log = format!("{TXN_MIX}/00000000000000000035.log");
-    let (code, out, err) = dump(&["--json", "--deep-iteration", &log, "other"]);
+    let (code, out, err) = dump(&["--json", "--deep-iteration", &log, "Cargo.toml"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let kind = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["kind"].as_str().unwrap().to_owned();
     let kinds: Vec<_> = out.lines().map(kind).collect();

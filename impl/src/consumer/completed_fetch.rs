@@ -10,7 +10,7 @@ use super::record::ConsumerRecord;
 use crate::log::{AbortedTxn, FetchData, FetchIsolation};
 use crate::record::{
     AnyBatch, AnyBatchReader, ControlRecordType, DEFAULT_MAX_DECOMPRESSED_BYTES, DecodeError, Header, LegacyRecord, MAGIC_V2,
-    Record, TimestampType,
+    Record, RecordReader, TimestampType,
 };
 use crate::types::{LeaderEpoch, Offset, ProducerId};
 
@@ -19,7 +19,7 @@ use crate::types::{LeaderEpoch, Offset, ProducerId};
 /// A read-committed consumer ([`FetchIsolation::TxnCommitted`]) skips the records of aborted transactions, which the fetch named
 /// (TXN-1). No consumer gets control records (BAR-17). The position goes over what is skipped, and in the end behind the last batch, also where
 /// compaction has taken its last records.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CompletedFetch {
     isolation: FetchIsolation,
     check_crcs: bool,
@@ -38,29 +38,30 @@ pub struct CompletedFetch {
 }
 
 /// The batch that is being handed out.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Current {
     batch: AnyBatch,
     records: Records,
-    /// What comes in place of a record behind these.
-    error: Option<DecodeError>,
 }
 
 /// The records of a batch that are still to come.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Records {
-    V2(std::vec::IntoIter<Record>),
+    /// The batch is skipped.
+    None,
+    V2(Box<RecordReader>),
     Legacy(std::vec::IntoIter<LegacyRecord>),
 }
 
 impl Records {
     /// The next record, and what its own checksum says; only before magic 2 does a record have one.
-    fn next(&mut self) -> Option<(Record, Result<(), DecodeError>)> {
+    fn next(&mut self) -> Option<Result<(Record, Result<(), DecodeError>), DecodeError>> {
         match self {
-            Self::V2(records) => records.next().map(|record| (record, Ok(()))),
+            Self::None => None,
+            Self::V2(records) => records.next().map(|record| record.map(|record| (record, Ok(())))),
             Self::Legacy(records) => records.next().map(|record| {
                 let checksum = record.ensure_valid();
-                (record.into_record(), checksum)
+                Ok((record.into_record(), checksum))
             }),
         }
     }
@@ -189,13 +190,11 @@ impl CompletedFetch {
                 self.next_batch()?;
                 continue;
             };
-            let Some((record, checksum)) = current.records.next() else {
-                if let Some(error) = current.error.take() {
-                    return Err(error);
-                }
+            let Some(next) = current.records.next() else {
                 self.next_batch()?;
                 continue;
             };
+            let (record, checksum) = next?;
             // A fetch begins with a whole batch, of which some may be in front of the position.
             if record.offset < self.position {
                 continue;
@@ -228,12 +227,13 @@ impl CompletedFetch {
             batch.ensure_valid()?;
         }
         let skipped = self.is_aborted(&batch)?;
-        let (records, error) =
-            if skipped { (Records::V2(Vec::new().into_iter()), None) } else { records_of(&batch, self.max_decompressed_bytes) };
-        if skipped {
+        let records = if skipped {
             self.position = self.position.max(batch.next_offset());
-        }
-        self.current = Some(Current { batch, records, error });
+            Records::None
+        } else {
+            records_of(&batch, self.max_decompressed_bytes)?
+        };
+        self.current = Some(Current { batch, records });
         Ok(())
     }
 
@@ -268,19 +268,11 @@ fn timestamp_type_of(batch: &AnyBatch) -> Option<TimestampType> {
     }
 }
 
-/// The records of a batch up to the first that cannot be read.
-fn records_of(batch: &AnyBatch, max_decompressed_bytes: usize) -> (Records, Option<DecodeError>) {
-    match batch {
-        AnyBatch::V2(batch) => {
-            let (records, error) = batch.records_and_error(max_decompressed_bytes);
-            (Records::V2(records.into_iter()), error)
-        }
-        AnyBatch::Legacy(batch) => {
-            let records = batch.records_within(max_decompressed_bytes);
-            let error = records.as_ref().err().cloned();
-            (Records::Legacy(records.unwrap_or_default().into_iter()), error)
-        }
-    }
+fn records_of(batch: &AnyBatch, max_decompressed_bytes: usize) -> Result<Records, DecodeError> {
+    Ok(match batch {
+        AnyBatch::V2(batch) => Records::V2(Box::new(batch.record_reader(max_decompressed_bytes))),
+        AnyBatch::Legacy(batch) => Records::Legacy(batch.records_within(max_decompressed_bytes)?.into_iter()),
+    })
 }
 
 fn deserialized<K, V, E>(

@@ -12,6 +12,8 @@ const PAGE_ENTRIES: u64 = 1024;
 pub(super) struct Entries<'a, S> {
     storage: &'a S,
     name: &'a str,
+    /// Where the first entry begins.
+    from: u64,
     entry_bytes: usize,
     len: u64,
     count: u64,
@@ -22,9 +24,14 @@ pub(super) struct Entries<'a, S> {
 
 impl<'a, S: Storage> Entries<'a, S> {
     pub(super) fn open(storage: &'a S, name: &'a str, entry_bytes: usize) -> Result<Self, DumpError> {
+        Self::open_behind(storage, name, 0, entry_bytes)
+    }
+
+    /// The entries behind a header.
+    pub(super) fn open_behind(storage: &'a S, name: &'a str, header_bytes: u64, entry_bytes: usize) -> Result<Self, DumpError> {
         let len = len_of(storage, name)?;
-        let count = len.checked_div(entry_bytes as u64).unwrap_or(0);
-        Ok(Self { storage, name, entry_bytes, len, count, page: Bytes::new(), first: 0 })
+        let count = len.saturating_sub(header_bytes).checked_div(entry_bytes as u64).unwrap_or(0);
+        Ok(Self { storage, name, from: header_bytes, entry_bytes, len, count, page: Bytes::new(), first: 0 })
     }
 
     /// How many there are.
@@ -47,7 +54,8 @@ impl<'a, S: Storage> Entries<'a, S> {
         }
         self.first = index - index % PAGE_ENTRIES;
         let page_bytes = usize::try_from(PAGE_ENTRIES).unwrap_or(1).saturating_mul(self.entry_bytes);
-        self.page = self.storage.read(self.name, self.first.saturating_mul(self.entry_bytes as u64), page_bytes)?;
+        let at = self.first.saturating_mul(self.entry_bytes as u64).saturating_add(self.from);
+        self.page = self.storage.read(self.name, at, page_bytes)?;
         Ok(self.in_page(index))
     }
 

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::json::{Line, write_line};
+use serde_json::json;
+
+use super::json::write_line;
 
 /// So many entries are kept for a file and a kind of finding; of the rest only the number. Kafka's tool keeps all.
 pub const MAX_FINDINGS: usize = 100_000;
 
 /// Pairs of numbers, of which so many are kept.
 #[derive(Debug, Default)]
-pub(super) struct Pairs {
+struct Pairs {
     /// In the order in which they are told.
     kept: BTreeMap<i64, (i64, i64)>,
     more: u64,
@@ -18,13 +20,8 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Adds a pair behind the others.
-    pub(super) fn add(&mut self, first: i64, second: i64) {
+    fn add(&mut self, first: i64, second: i64) {
         self.keep(i64::try_from(self.kept.len()).unwrap_or(i64::MAX), (first, second));
-    }
-
-    /// Adds a pair where its first number belongs, in place of one that has the same.
-    pub(super) fn put(&mut self, first: i64, second: i64) {
-        self.keep(first, (first, second));
     }
 
     fn keep(&mut self, key: i64, pair: (i64, i64)) {
@@ -36,123 +33,111 @@ impl Pairs {
     }
 }
 
-/// What is odd about one file.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
+/// A kind of finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
     /// Offset in the index, last offset of the batch that it points at.
-    pub(super) index_mismatches: Pairs,
+    IndexMismatch,
     /// Timestamp in the index, largest of the batch.
-    pub(super) timestamp_mismatches: Pairs,
+    TimestampMismatch,
     /// Timestamp in the index, the one before.
-    pub(super) timestamps_out_of_order: Pairs,
+    TimestampOutOfOrder,
     /// Offset in the index, last offset of the batch that was found, or -1.
-    pub(super) offsets_not_found: Pairs,
+    OffsetNotFound,
     /// Offset of a record, offset of the next.
-    pub(super) non_consecutive: Pairs,
+    NonConsecutive,
 }
 
-/// A kind of finding, in the order in which kinds are told.
-struct Kind {
+/// How a kind is told.
+struct Words {
+    kind: Kind,
     name: &'static str,
     title: &'static str,
-    entry: fn(i64, i64) -> String,
-    pairs: fn(&Findings) -> &Pairs,
+    /// What stands in front of either number.
+    entry: [&'static str; 2],
     /// The fields of the pair in JSON.
-    fields: (&'static str, &'static str),
-    descending: bool,
+    fields: [&'static str; 2],
 }
 
-const KINDS: [Kind; 5] = [
-    Kind {
-        name: "index-mismatch",
-        title: "Mismatches in :",
-        entry: |index, log| format!("  Index offset: {index}, log offset: {log}"),
-        pairs: |findings| &findings.index_mismatches,
-        fields: ("index_offset", "log_offset"),
-        descending: true,
-    },
-    Kind {
-        name: "timestamp-mismatch",
-        title: "Found timestamp mismatch in :",
-        entry: |index, log| format!("  Index timestamp: {index}, log timestamp: {log}"),
-        pairs: |findings| &findings.timestamp_mismatches,
-        fields: ("index_timestamp", "log_timestamp"),
-        descending: false,
-    },
-    Kind {
-        name: "timestamp-out-of-order",
-        title: "Found out of order timestamp in :",
-        entry: |index, previous| format!("  Index timestamp: {index}, Previously indexed timestamp: {previous}"),
-        pairs: |findings| &findings.timestamps_out_of_order,
-        fields: ("index_timestamp", "previous_timestamp"),
-        descending: false,
-    },
-    Kind {
-        name: "offset-not-found",
-        title: "The following indexed offsets are not found in :",
-        entry: |index, log| format!("Indexed offset: {index}, found log offset: {log}"),
-        pairs: |findings| &findings.offsets_not_found,
-        fields: ("index_offset", "log_offset"),
-        descending: false,
-    },
-    Kind {
-        name: "non-consecutive-offsets",
-        title: "Non-consecutive offsets in ",
-        entry: |first, second| format!("  {first} is followed by {second}"),
-        pairs: |findings| &findings.non_consecutive,
-        fields: ("offset", "next_offset"),
-        descending: false,
-    },
+/// In the order in which kinds are told.
+#[rustfmt::skip]
+const WORDS: [Words; 5] = [
+    words(Kind::IndexMismatch, "index-mismatch", "Mismatches in :",
+        ["  Index offset: ", ", log offset: "], ["index_offset", "log_offset"]),
+    words(Kind::TimestampMismatch, "timestamp-mismatch", "Found timestamp mismatch in :",
+        ["  Index timestamp: ", ", log timestamp: "], ["index_timestamp", "log_timestamp"]),
+    words(Kind::TimestampOutOfOrder, "timestamp-out-of-order", "Found out of order timestamp in :",
+        ["  Index timestamp: ", ", Previously indexed timestamp: "], ["index_timestamp", "previous_timestamp"]),
+    words(Kind::OffsetNotFound, "offset-not-found", "The following indexed offsets are not found in :",
+        ["Indexed offset: ", ", found log offset: "], ["index_offset", "log_offset"]),
+    words(Kind::NonConsecutive, "non-consecutive-offsets", "Non-consecutive offsets in ",
+        ["  ", " is followed by "], ["offset", "next_offset"]),
 ];
 
-impl Kind {
-    fn entries<'f>(&self, findings: &'f Findings) -> Box<dyn Iterator<Item = (i64, i64)> + 'f> {
-        let kept = (self.pairs)(findings).kept.values().copied();
-        if self.descending { Box::new(kept.rev()) } else { Box::new(kept) }
+const fn words(kind: Kind, name: &'static str, title: &'static str, entry: [&'static str; 2], fields: [&'static str; 2]) -> Words {
+    Words { kind, name, title, entry, fields }
+}
+
+/// What is odd about one file.
+#[derive(Debug, Default)]
+pub(super) struct Findings(BTreeMap<Kind, Pairs>);
+
+impl Findings {
+    /// Adds a pair behind the others of its kind.
+    pub(super) fn add(&mut self, kind: Kind, first: i64, second: i64) {
+        self.0.entry(kind).or_default().add(first, second);
     }
 
-    fn more(&self, findings: &Findings) -> u64 {
-        (self.pairs)(findings).more
+    /// Adds a pair where its first number belongs, in place of one of its kind that has the same.
+    pub(super) fn put(&mut self, kind: Kind, first: i64, second: i64) {
+        self.0.entry(kind).or_default().keep(first, (first, second));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
-impl Findings {
-    pub(super) fn is_empty(&self) -> bool {
-        KINDS.iter().all(|kind| (kind.pairs)(self).kept.is_empty())
+/// Calls a function for each kind and file that have something to tell, with the pairs in their order and how many more there are.
+fn tell(
+    files: &[(String, Findings)],
+    mut told: impl FnMut(&Words, &str, &mut dyn Iterator<Item = (i64, i64)>, u64) -> io::Result<()>,
+) -> io::Result<()> {
+    for words in &WORDS {
+        for (path, findings) in files {
+            let Some(pairs) = findings.0.get(&words.kind) else { continue };
+            let kept = pairs.kept.values().copied();
+            match words.kind {
+                Kind::IndexMismatch => told(words, path, &mut kept.rev(), pairs.more)?,
+                _ => told(words, path, &mut { kept }, pairs.more)?,
+            }
+        }
     }
+    Ok(())
 }
 
 /// Kind by kind, as Kafka's tool does.
 pub(super) fn print_text(files: &[(String, Findings)], err: &mut dyn Write) -> io::Result<()> {
-    for kind in &KINDS {
-        for (path, findings) in files {
-            let mut entries = kind.entries(findings).peekable();
-            if entries.peek().is_some() {
-                writeln!(err, "{}{path}", kind.title)?;
-            }
-            for (first, second) in entries {
-                writeln!(err, "{}", (kind.entry)(first, second))?;
-            }
-            if kind.more(findings) > 0 {
-                writeln!(err, "  and {} more", kind.more(findings))?;
-            }
+    tell(files, |words, path, pairs, more| {
+        writeln!(err, "{}{path}", words.title)?;
+        let [before_first, before_second] = words.entry;
+        for (first, second) in pairs {
+            writeln!(err, "{before_first}{first}{before_second}{second}")?;
         }
-    }
-    Ok(())
+        if more > 0 { writeln!(err, "  and {more} more") } else { Ok(()) }
+    })
 }
 
 /// A line for each entry.
 pub(super) fn print_json(files: &[(String, Findings)], out: &mut dyn Write) -> io::Result<()> {
-    for kind in &KINDS {
-        for (path, findings) in files {
-            for (first, second) in kind.entries(findings) {
-                let values = [(kind.fields.0, first), (kind.fields.1, second)].into_iter().collect();
-                write_line(out, &Line::Finding { file: path, finding: kind.name, values })?;
-            }
-            if kind.more(findings) > 0 {
-                write_line(out, &Line::MoreFindings { file: path, finding: kind.name, count: kind.more(findings) })?;
-            }
+    tell(files, |words, path, pairs, more| {
+        let [first_field, second_field] = words.fields;
+        for (first, second) in pairs {
+            write_line(out, "finding", path, json!({ "finding": words.name, first_field: first, second_field: second }))?;
         }
-    }
-    Ok(())
+        if more > 0 {
+            write_line(out, "more-findings", path, json!({ "finding": words.name, "count": more }))?;
+        }
+        Ok(())
+    })
 }

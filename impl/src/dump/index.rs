@@ -1,10 +1,10 @@
 //! The offset index (Kafka: `DumpLogSegments.dumpIndex`).
 
 use bytes::Buf as _;
+use serde_json::json;
 
 use super::entries::Entries;
-use super::findings::Findings;
-use super::json::Line;
+use super::findings::{Findings, Kind};
 use super::{DumpError, DumpFile, Dumper, len_of};
 use crate::log::scan::Scanner;
 use crate::log::{IndexError, OFFSET_INDEX_ENTRY_BYTES};
@@ -85,10 +85,30 @@ pub(super) fn check_end(base_offset: Offset, last: Option<Offset>, len: u64, ent
     Err(IndexError::NotWhole { len: usize::try_from(len).unwrap_or(usize::MAX), entry_bytes }.into())
 }
 
-/// A position in a log that an index entry tells.
-pub(super) fn position_in(position: i64, log_len: u64) -> Result<u64, DumpError> {
-    let beyond = DumpError::BeyondEnd { position, len: log_len };
-    u64::try_from(position).ok().filter(|position| *position <= log_len).ok_or(beyond)
+/// The log that an index belongs to.
+pub(super) struct LogBeside {
+    pub(super) base_offset: Offset,
+    pub(super) name: String,
+    len: u64,
+}
+
+impl LogBeside {
+    pub(super) fn of(storage: &impl Storage, index: &DumpFile<'_>) -> Result<Self, DumpError> {
+        let base_offset = index.base_offset()?;
+        let name = format!("{}.log", index.stem());
+        Ok(Self { base_offset, len: len_of(storage, &name)?, name })
+    }
+
+    /// Whether an index has an entry in a slot, by the offset in it: the rest of an index that was not closed is zeros.
+    pub(super) fn is_entry(&self, slot: u64, offset: Offset) -> bool {
+        slot == 0 || offset != self.base_offset
+    }
+
+    /// A position in the log that an index entry tells.
+    pub(super) fn position(&self, position: i64) -> Result<u64, DumpError> {
+        let beyond = DumpError::BeyondEnd { position, len: self.len };
+        u64::try_from(position).ok().filter(|position| *position <= self.len).ok_or(beyond)
+    }
 }
 
 impl Dumper<'_> {
@@ -98,9 +118,8 @@ impl Dumper<'_> {
         file: &DumpFile<'_>,
         findings: &mut Findings,
     ) -> Result<(), DumpError> {
-        let base_offset = file.base_offset()?;
-        let log = format!("{}.log", file.stem());
-        let log_len = len_of(storage, &log)?;
+        let log = LogBeside::of(storage, file)?;
+        let base_offset = log.base_offset;
         let mut index = IndexFile::open(storage, file.name, base_offset)?;
         let count = index.entries.count();
         if count == 0 {
@@ -110,16 +129,16 @@ impl Dumper<'_> {
             index.check()?;
             return self.index_verdict(file, "sane", "passed sanity check.");
         }
-        let mut scanner = Scanner::new(storage, &log, 0)?;
+        let mut scanner = Scanner::new(storage, &log.name, 0)?;
         for slot in 0..count {
-            // The rest of an index that was not closed is zeros.
-            let Some(entry) = index.get(slot)?.filter(|entry| entry.offset != base_offset || slot == 0) else { break };
-            let position = position_in(i64::from(entry.position), log_len)?;
+            let Some(entry) = index.get(slot)?.filter(|entry| log.is_entry(slot, entry.offset)) else { break };
+            let position = log.position(i64::from(entry.position))?;
             scanner.seek(position, position.saturating_add(self.options.max_message_size))?;
-            let batch = scanner.next().map_err(|error| super::log::scan_error(position, error))?;
-            let last_offset = batch.ok_or(DumpError::NoBatch { position: i64::from(entry.position) })?.last_offset();
+            let head = scanner.next_head().map_err(|error| super::log::scan_error(position, error))?;
+            let head = head.ok_or(DumpError::NoBatch { position: i64::from(entry.position) })?;
+            let last_offset = head.batch.last_offset();
             if last_offset != entry.offset {
-                findings.index_mismatches.put(entry.offset.get(), last_offset.get());
+                findings.put(Kind::IndexMismatch, entry.offset.get(), last_offset.get());
             }
             if !self.options.verify_index_only {
                 self.offset_index_entry(file, entry)?;
@@ -131,7 +150,7 @@ impl Dumper<'_> {
     fn offset_index_entry(&mut self, file: &DumpFile<'_>, entry: IndexEntry) -> Result<(), DumpError> {
         let IndexEntry { offset, position } = entry;
         match self.options.json {
-            true => self.line(&Line::OffsetIndexEntry { file: file.path, offset: offset.get(), position }),
+            true => self.line(file, "offset-index-entry", json!({ "offset": offset.get(), "position": position })),
             false => Ok(writeln!(self.out, "offset: {offset} position: {position}")?),
         }
     }
@@ -139,7 +158,7 @@ impl Dumper<'_> {
     /// The only thing that is said of an index.
     pub(super) fn index_verdict(&mut self, file: &DumpFile<'_>, verdict: &'static str, text: &str) -> Result<(), DumpError> {
         match self.options.json {
-            true => self.line(&Line::IndexVerdict { file: file.path, verdict }),
+            true => self.line(file, "index-verdict", json!({ "verdict": verdict })),
             false => Ok(writeln!(self.out, "{} {text}", file.path)?),
         }
     }

@@ -1,80 +1,31 @@
 //! The lines of JSON: `specs/dump.md` has their fields.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::control;
 use super::text::{self, More, Shown};
+use crate::log::scan::BatchHead;
 use crate::psm::ProducerStateEntry;
-use crate::record::{AnyBatch, DecodeError};
+use crate::record::{AnyBatch, DecodeError, Record, StoredHeaders};
 
 /// A line.
 #[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub(super) enum Line<'a> {
-    Log {
-        file: &'a str,
-        base_offset: i64,
-    },
-    MetadataSnapshot {
-        file: &'a str,
-        end_offset: i64,
-        epoch: i32,
-    },
-    BootstrapSnapshot {
-        file: &'a str,
-    },
-    Batch(BatchLine<'a>),
-    Record(RecordLine<'a>),
-    InvalidBytes {
-        file: &'a str,
-        bytes: u64,
-    },
-    OffsetIndexEntry {
-        file: &'a str,
-        offset: i64,
-        position: i32,
-    },
-    TimeIndexEntry {
-        file: &'a str,
-        timestamp: i64,
-        offset: i64,
-    },
-    IndexVerdict {
-        file: &'a str,
-        verdict: &'static str,
-    },
-    AbortedTxn(AbortedTxnLine<'a>),
-    Producer(ProducerLine<'a>),
-    CorruptSnapshot {
-        file: &'a str,
-        why: String,
-    },
-    Ignored {
-        file: &'a str,
-    },
-    Finding {
-        file: &'a str,
-        finding: &'static str,
-        #[serde(flatten)]
-        values: BTreeMap<&'static str, i64>,
-    },
-    MoreFindings {
-        file: &'a str,
-        finding: &'static str,
-        count: u64,
-    },
+struct Line<'a, T> {
+    kind: &'static str,
+    file: &'a str,
+    #[serde(flatten)]
+    fields: T,
 }
 
 #[derive(Serialize)]
-pub(super) struct BatchLine<'a> {
-    file: &'a str,
+pub(super) struct BatchLine {
     position: u64,
-    size: usize,
+    size: u64,
     magic: i8,
     codec: Option<&'static str>,
     crc: u32,
@@ -103,7 +54,6 @@ struct V2Line {
 
 #[derive(Serialize)]
 pub(super) struct RecordLine<'a> {
-    file: &'a str,
     offset: i64,
     timestamp: i64,
     key_size: Option<usize>,
@@ -111,7 +61,7 @@ pub(super) struct RecordLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    headers: Option<Vec<String>>,
+    headers: Option<HeaderNames<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     crc: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,12 +70,63 @@ pub(super) struct RecordLine<'a> {
     control: Option<Value>,
     /// Key and value, where they are asked for.
     #[serde(flatten)]
-    data: BTreeMap<&'static str, Option<String>>,
+    data: Option<Data<'a>>,
+}
+
+/// Key and value: as text if that is UTF-8, else in hexadecimal digits under another name.
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_hex: Option<Hex<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_hex: Option<Hex<'a>>,
+}
+
+impl<'a> Data<'a> {
+    fn of(record: &'a Record) -> Self {
+        let ((key, key_hex), (value, value_hex)) = (text_or_hex(record.key.as_ref()), text_or_hex(record.value.as_ref()));
+        Self { key, key_hex, value, value_hex }
+    }
+}
+
+fn text_or_hex(bytes: Option<&Bytes>) -> (Option<Option<&str>>, Option<Hex<'_>>) {
+    match bytes.map(|bytes| std::str::from_utf8(bytes).map_err(|_| Hex(bytes))) {
+        None => (Some(None), None),
+        Some(Ok(text)) => (Some(Some(text)), None),
+        Some(Err(hex)) => (None, Some(hex)),
+    }
+}
+
+/// Names of headers, written one by one.
+struct HeaderNames<'a>(&'a StoredHeaders);
+
+impl Serialize for HeaderNames<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.keys().map(String::from_utf8_lossy))
+    }
+}
+
+/// Hexadecimal digits, written one by one.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for Hex<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 #[derive(Serialize)]
-pub(super) struct AbortedTxnLine<'a> {
-    pub(super) file: &'a str,
+pub(super) struct AbortedTxnLine {
     pub(super) version: i8,
     pub(super) producer_id: i64,
     pub(super) first_offset: i64,
@@ -134,8 +135,7 @@ pub(super) struct AbortedTxnLine<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct ProducerLine<'a> {
-    file: &'a str,
+pub(super) struct ProducerLine {
     producer_id: i64,
     producer_epoch: i16,
     coordinator_epoch: i32,
@@ -153,12 +153,13 @@ struct LastBatch {
     timestamp: i64,
 }
 
-pub(super) fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
+pub(super) fn write_line(out: &mut dyn Write, kind: &'static str, file: &str, fields: impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Line { kind, file, fields })?;
     writeln!(out)
 }
 
-pub(super) fn batch_line<'a>(file: &'a str, batch: &AnyBatch, position: u64) -> Line<'a> {
+pub(super) fn batch_line(head: &BatchHead, is_valid: bool) -> BatchLine {
+    let BatchHead { batch, position, size, .. } = head;
     let v2 = batch.as_v2().map(|batch| V2Line {
         base_offset: batch.base_offset().get(),
         count: batch.record_count(),
@@ -171,64 +172,43 @@ pub(super) fn batch_line<'a>(file: &'a str, batch: &AnyBatch, position: u64) -> 
         is_control: batch.is_control(),
         delete_horizon: batch.delete_horizon().map(|time| time.get()),
     });
-    Line::Batch(BatchLine {
-        file,
-        position,
-        size: batch.size_in_bytes(),
+    BatchLine {
+        position: *position,
+        size: *size,
         magic: text::magic(batch),
         codec: text::codec(batch).ok(),
-        crc: text::crc(batch),
-        is_valid: batch.ensure_valid().is_ok(),
+        crc: batch.stored_crc(),
+        is_valid,
         timestamp_type: text::timestamp_type(batch),
         max_timestamp: batch.max_timestamp().get(),
         last_offset: batch.last_offset().get(),
         v2,
-    })
+    }
 }
 
-pub(super) fn record_line<'a>(file: &'a str, batch: &AnyBatch, shown: &Shown, with_data: bool) -> Result<Line<'a>, DecodeError> {
+pub(super) fn record_line<'a>(batch: &AnyBatch, shown: &'a Shown, with_data: bool) -> Result<RecordLine<'a>, DecodeError> {
     let record = &shown.record;
-    let (sequence, crc, is_valid) = match shown.more {
-        More::V2 { sequence } => (Some(sequence.get()), None, None),
-        More::Legacy { crc, is_valid } => (None, Some(crc), Some(is_valid)),
+    let (sequence, headers, crc, is_valid) = match &shown.more {
+        More::V2 { sequence, headers } => (Some(sequence.get()), Some(HeaderNames(headers)), None, None),
+        More::Legacy { crc, is_valid } => (None, None, Some(*crc), Some(*is_valid)),
     };
     let is_control = text::is_control(batch);
-    let mut data = BTreeMap::new();
-    if with_data && !is_control {
-        for (name, hex_name, bytes) in [("key", "key_hex", &record.key), ("value", "value_hex", &record.value)] {
-            add_bytes(&mut data, name, hex_name, bytes.as_ref());
-        }
-    }
-    Ok(Line::Record(RecordLine {
-        file,
+    Ok(RecordLine {
         offset: record.offset.get(),
         timestamp: record.timestamp.get(),
         key_size: record.key.as_ref().map(Bytes::len),
         value_size: record.value.as_ref().map(Bytes::len),
         sequence,
-        headers: sequence.map(|_| record.headers.iter().map(|header| header.key_utf8().into_owned()).collect()),
+        headers,
         crc,
         is_valid,
         control: if is_control { Some(control::json(record)?) } else { None },
-        data,
-    }))
+        data: (with_data && !is_control).then(|| Data::of(record)),
+    })
 }
 
-/// As text if it is UTF-8, else in hexadecimal digits under another name.
-fn add_bytes(data: &mut BTreeMap<&'static str, Option<String>>, name: &'static str, hex_name: &'static str, bytes: Option<&Bytes>) {
-    let Some(bytes) = bytes else {
-        data.insert(name, None);
-        return;
-    };
-    match std::str::from_utf8(bytes) {
-        Ok(text) => data.insert(name, Some(text.to_owned())),
-        Err(_) => data.insert(hex_name, Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())),
-    };
-}
-
-pub(super) fn producer_line<'a>(file: &'a str, entry: &ProducerStateEntry) -> Line<'a> {
-    Line::Producer(ProducerLine {
-        file,
+pub(super) fn producer_line(entry: &ProducerStateEntry) -> ProducerLine {
+    ProducerLine {
         producer_id: entry.producer_id.get(),
         producer_epoch: entry.producer_epoch.get(),
         coordinator_epoch: entry.coordinator_epoch.get(),
@@ -241,5 +221,5 @@ pub(super) fn producer_line<'a>(file: &'a str, entry: &ProducerStateEntry) -> Li
             offset_delta: batch.offset_delta,
             timestamp: batch.timestamp.get(),
         }),
-    })
+    }
 }

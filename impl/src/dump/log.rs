@@ -1,11 +1,12 @@
 //! A log, or a snapshot of the metadata log (Kafka: `DumpLogSegments.dumpLog`).
 
-use super::findings::Findings;
-use super::json::{self, Line};
+use serde_json::json;
+
+use super::findings::{Findings, Kind};
+use super::json;
 use super::text::{self, Shown};
 use super::{DumpError, DumpFile, Dumper, len_of};
-use crate::log::scan::{ScanError, Scanner};
-use crate::record::AnyBatch;
+use crate::log::scan::{BatchHead, ScanError, Scanner};
 use crate::storage::Storage;
 use crate::types::Offset;
 
@@ -54,18 +55,18 @@ impl Dumper<'_> {
         scanner.seek(0, self.options.max_bytes.unwrap_or(u64::MAX))?;
         // Kafka 4.3 begins in front of 0, so that a log which begins elsewhere has a gap there.
         let mut last_offset = -1;
-        loop {
-            let position = scanner.position();
-            let Some(batch) = scanner.next().map_err(|error| scan_error(position, error))? else { break };
-            self.batch(file, &batch, position)?;
-            if self.options.deep_iteration || self.options.print_data_log {
-                self.records(file, &batch, position, &mut last_offset, findings)?;
+        let deep = self.options.deep_iteration || self.options.print_data_log;
+        while let Some(head) = next_head(&mut scanner, deep)? {
+            let is_valid = scanner.is_valid(&head)?;
+            self.batch(file, &head, is_valid)?;
+            if deep {
+                self.records(file, &head, &mut last_offset, findings)?;
             }
         }
         let left = scanner.end().saturating_sub(scanner.position());
         if left > 0 && self.options.max_bytes.is_none() {
             match self.options.json {
-                true => self.line(&Line::InvalidBytes { file: file.path, bytes: left })?,
+                true => self.line(file, "invalid-bytes", json!({ "bytes": left }))?,
                 false => writeln!(self.out, "Found {left} invalid bytes at the end of {}", file.name)?,
             }
         }
@@ -73,71 +74,82 @@ impl Dumper<'_> {
     }
 
     fn head(&mut self, file: &DumpFile<'_>, head: &Head) -> Result<(), DumpError> {
-        let path = file.path;
-        if self.options.json {
-            return match head {
-                Head::Log { base_offset } => self.line(&Line::Log { file: path, base_offset: base_offset.get() }),
-                Head::Snapshot { end_offset, epoch } => {
-                    self.line(&Line::MetadataSnapshot { file: path, end_offset: *end_offset, epoch: *epoch })
-                }
-                Head::Bootstrap => self.line(&Line::BootstrapSnapshot { file: path }),
-            };
-        }
-        match head {
-            Head::Log { base_offset } => writeln!(self.out, "Log starting offset: {base_offset}")?,
-            Head::Snapshot { end_offset, epoch } => {
-                writeln!(self.out, "Snapshot end offset: {end_offset}, epoch: {epoch}")?;
+        match (head, self.options.json) {
+            (Head::Log { base_offset }, true) => self.line(file, "log", json!({ "base_offset": base_offset.get() })),
+            (Head::Snapshot { end_offset, epoch }, true) => {
+                self.line(file, "metadata-snapshot", json!({ "end_offset": end_offset, "epoch": epoch }))
             }
-            Head::Bootstrap => writeln!(self.out, "KRaft bootstrap snapshot")?,
+            (Head::Bootstrap, true) => self.line(file, "bootstrap-snapshot", json!({})),
+            (Head::Log { base_offset }, false) => Ok(writeln!(self.out, "Log starting offset: {base_offset}")?),
+            (Head::Snapshot { end_offset, epoch }, false) => {
+                Ok(writeln!(self.out, "Snapshot end offset: {end_offset}, epoch: {epoch}")?)
+            }
+            (Head::Bootstrap, false) => Ok(writeln!(self.out, "KRaft bootstrap snapshot")?),
         }
-        Ok(())
     }
 
-    fn batch(&mut self, file: &DumpFile<'_>, batch: &AnyBatch, position: u64) -> Result<(), DumpError> {
+    fn batch(&mut self, file: &DumpFile<'_>, head: &BatchHead, is_valid: bool) -> Result<(), DumpError> {
         if self.options.json {
-            return Ok(json::write_line(self.out, &json::batch_line(file.path, batch, position))?);
+            return self.line(file, "batch", json::batch_line(head, is_valid));
         }
-        text::batch_head(self.out, batch)?;
+        text::batch_head(self.out, &head.batch)?;
         // Kafka looks the codec up in the middle of the line, and dies there of one that it does not know.
-        let codec = text::codec(batch).map_err(|source| DumpError::Batch { position, source })?;
-        Ok(text::batch_tail(self.out, batch, position, codec)?)
+        let codec = text::codec(&head.batch).map_err(|source| DumpError::Batch { position: head.position, source })?;
+        Ok(text::batch_tail(self.out, head, is_valid, codec)?)
     }
 
     fn records(
         &mut self,
         file: &DumpFile<'_>,
-        batch: &AnyBatch,
-        position: u64,
+        head: &BatchHead,
         last_offset: &mut i64,
         findings: &mut Findings,
     ) -> Result<(), DumpError> {
-        let failed = |source| DumpError::Batch { position, source };
-        let (records, error) = Shown::of_batch(batch, self.options.max_decompressed_bytes);
-        for record in &records {
-            let offset = record.record.offset.get();
+        let (batch, position) = (&head.batch, head.position);
+        Shown::each(batch, position, self.options.max_decompressed_bytes, |shown| {
+            let offset = shown.record.offset.get();
             if offset != last_offset.wrapping_add(1) {
-                findings.non_consecutive.put(*last_offset, offset);
+                findings.put(Kind::NonConsecutive, *last_offset, offset);
             }
             *last_offset = offset;
-            if self.options.json {
-                let line = json::record_line(file.path, batch, record, self.options.print_data_log).map_err(failed)?;
-                json::write_line(self.out, &line)?;
-                continue;
+            match self.options.json {
+                true => self.record_line(file, head, shown),
+                false => self.record_text(head, shown),
             }
-            let mut prefix = "| ";
-            if !self.options.skip_record_metadata {
-                text::record_metadata(self.out, batch, record)?;
-                if text::is_control(batch) {
-                    let control = super::control::text(&record.record).map_err(failed)?;
-                    write!(self.out, " {control}")?;
-                }
-                prefix = " ";
-            }
-            if self.options.print_data_log && !text::is_control(batch) {
-                text::record_data(self.out, prefix, &record.record)?;
-            }
-            writeln!(self.out)?;
-        }
-        error.map_or(Ok(()), |error| Err(failed(error)))
+        })
     }
+
+    fn record_line(&mut self, file: &DumpFile<'_>, head: &BatchHead, shown: &Shown) -> Result<(), DumpError> {
+        let line = json::record_line(&head.batch, shown, self.options.print_data_log);
+        let line = line.map_err(|source| DumpError::Batch { position: head.position, source })?;
+        self.line(file, "record", line)
+    }
+
+    fn record_text(&mut self, head: &BatchHead, shown: &Shown) -> Result<(), DumpError> {
+        let is_control = text::is_control(&head.batch);
+        let mut prefix = "| ";
+        if !self.options.skip_record_metadata {
+            text::record_metadata(self.out, &head.batch, shown)?;
+            if is_control {
+                let control = super::control::text(&shown.record);
+                let control = control.map_err(|source| DumpError::Batch { position: head.position, source })?;
+                write!(self.out, " {control}")?;
+            }
+            prefix = " ";
+        }
+        if self.options.print_data_log && !is_control {
+            text::record_data(self.out, prefix, &shown.record)?;
+        }
+        Ok(writeln!(self.out)?)
+    }
+}
+
+/// The next batch; its records are only read where they are shown.
+fn next_head<S: Storage>(scanner: &mut Scanner<'_, S>, deep: bool) -> Result<Option<BatchHead>, DumpError> {
+    let position = scanner.position();
+    let head = match deep {
+        true => scanner.next().map(|batch| batch.map(|batch| BatchHead::whole(batch, position))),
+        false => scanner.next_head(),
+    };
+    head.map_err(|error| scan_error(position, error))
 }

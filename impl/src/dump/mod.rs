@@ -1,8 +1,19 @@
 //! What Kafka's dump tool prints of the files of a partition (Kafka: `DumpLogSegments`), as text and as NDJSON.
 //!
-//! The text is that of Kafka 4.3.1, byte for byte; `specs/dump.md` has the form of the lines of JSON. Files are read as they are
-//! needed: a log batch by batch, an index page by page. What is odd about a file is noted and told at the end, with at most
-//! [`MAX_FINDINGS`] entries for a file and a kind.
+//! The text is that of Kafka 4.3.1, byte for byte; `specs/dump.md` has the form of the lines of JSON. What is odd about a file is
+//! noted and told at the end, with at most [`MAX_FINDINGS`] entries for a file and a kind.
+//!
+//! # Memory
+//!
+//! Files are read as they are needed: a log batch by batch, of which only headers are held unless records are shown; an index page by
+//! page. Whatever a file says, dumping it allocates at most this many bytes at once, apart from the findings:
+//!
+//! ```text
+//! bytes of one batch as stored + 2 * max_decompressed_bytes + DUMP_FIXED_BYTES
+//! ```
+//!
+//! The batch and the bound on what comes out of it count where records are read: with `deep_iteration` or `print_data_log`, and for a
+//! time index. A control record that is shown takes what [`record`](crate::record#memory) says besides.
 
 mod control;
 mod entries;
@@ -17,6 +28,8 @@ mod time_index;
 
 use std::io::Write;
 
+use serde::Serialize;
+
 use crate::record::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::storage::Storage;
 use crate::types::Offset;
@@ -25,7 +38,9 @@ pub use error::DumpError;
 pub use findings::MAX_FINDINGS;
 
 use findings::Findings;
-use json::Line;
+
+/// What a dump allocates whatever is dumped, in bytes: see [the module](self#memory).
+pub const DUMP_FIXED_BYTES: usize = 8 * 1024 * 1024;
 
 /// What is printed, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +119,7 @@ impl<'w> Dumper<'w> {
         Self { options, out, err, findings: Vec::new() }
     }
 
-    /// Dumps a file by the suffix of its name. A file of another suffix is named and left alone.
+    /// Dumps a file by the suffix of its name. A file of another suffix is named and left alone, whether it is there or not.
     ///
     /// # Errors
     /// When the file cannot be read to its end; what came in front of that is printed.
@@ -120,9 +135,9 @@ impl<'w> Dumper<'w> {
             ".timeindex" => self.time_index(storage, file, &mut findings),
             ".txnindex" => self.txn_index(storage, file),
             ".snapshot" => self.producer_snapshot(storage, file),
-            _ if self.options.json => self.line(&Line::Ignored { file: file.path }),
-            _ => Ok(writeln!(self.err, "Ignoring unknown file {}", file.path)?),
-        }?;
+            _ => self.ignored(file),
+        }
+        .map_err(|error| not_found_first(storage, file, error))?;
         if !findings.is_empty() {
             let path = if self.options.json { file.path } else { file.absolute_path };
             self.findings.push((path.to_owned(), findings));
@@ -145,12 +160,28 @@ impl<'w> Dumper<'w> {
     }
 
     /// Prints a line of JSON.
-    fn line(&mut self, line: &Line<'_>) -> Result<(), DumpError> {
-        Ok(json::write_line(self.out, line)?)
+    fn line(&mut self, file: &DumpFile<'_>, kind: &'static str, fields: impl Serialize) -> Result<(), DumpError> {
+        Ok(json::write_line(self.out, kind, file.path, fields)?)
+    }
+
+    /// Kafka's tool does not look whether there is such a file.
+    fn ignored(&mut self, file: &DumpFile<'_>) -> Result<(), DumpError> {
+        match self.options.json {
+            true => self.line(file, "ignored", serde_json::json!({})),
+            false => Ok(writeln!(self.err, "Ignoring unknown file {}", file.path)?),
+        }
     }
 }
 
 /// The length of a file that must be there.
 fn len_of(storage: &impl Storage, name: &str) -> Result<u64, DumpError> {
     storage.len(name)?.ok_or_else(|| DumpError::NotFound { name: name.to_owned() })
+}
+
+/// That a file is not there says more than what is wrong with its name.
+fn not_found_first(storage: &impl Storage, file: &DumpFile<'_>, error: DumpError) -> DumpError {
+    match error {
+        DumpError::Name { .. } => len_of(storage, file.name).err().unwrap_or(error),
+        error => error,
+    }
 }

@@ -1,14 +1,21 @@
 //! The transaction index and the producer snapshot (Kafka: `DumpLogSegments.dumpTxnIndex`, `dumpProducerIdSnapshot`).
 
 use bytes::Buf as _;
+use serde_json::json;
 
 use super::entries::Entries;
-use super::json::{self, Line};
+use super::json;
 use super::text::OptionalLong;
-use super::{DumpError, DumpFile, Dumper};
+use super::{DumpError, DumpFile, Dumper, len_of};
 use crate::log::TXN_INDEX_ENTRY_BYTES;
-use crate::psm::{ProducerSnapshot, ProducerStateEntry, SnapshotError};
-use crate::storage::Storage;
+use crate::psm::{
+    ProducerSnapshot, ProducerStateEntry, SNAPSHOT_CRC_END, SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEADER_BYTES, SnapshotEntry,
+    SnapshotError,
+};
+use crate::storage::{Storage, StorageError};
+
+/// So much of a file is read at once, in bytes.
+const PIECE_BYTES: usize = 64 * 1024;
 
 impl Dumper<'_> {
     pub(super) fn txn_index<S: Storage>(&mut self, storage: &S, file: &DumpFile<'_>) -> Result<(), DumpError> {
@@ -26,7 +33,6 @@ impl Dumper<'_> {
             let Some(mut entry) = entries.get(index)? else { break };
             let [version, _] = entry.get_i16().to_be_bytes();
             let line = json::AbortedTxnLine {
-                file: file.path,
                 version: version.cast_signed(),
                 producer_id: entry.get_i64(),
                 first_offset: entry.get_i64(),
@@ -34,10 +40,10 @@ impl Dumper<'_> {
                 last_stable_offset: entry.get_i64(),
             };
             if self.options.json {
-                self.line(&Line::AbortedTxn(line))?;
+                self.line(file, "aborted-txn", line)?;
                 continue;
             }
-            let json::AbortedTxnLine { version, producer_id, first_offset, last_offset, last_stable_offset, .. } = line;
+            let json::AbortedTxnLine { version, producer_id, first_offset, last_offset, last_stable_offset } = line;
             writeln!(
                 self.out,
                 "version: {version} producerId: {producer_id} firstOffset: {first_offset} lastOffset: {last_offset} \
@@ -48,18 +54,20 @@ impl Dumper<'_> {
     }
 
     pub(super) fn producer_snapshot<S: Storage>(&mut self, storage: &S, file: &DumpFile<'_>) -> Result<(), DumpError> {
-        let bytes = storage.read_all(file.name)?.ok_or_else(|| DumpError::NotFound { name: file.name.to_owned() })?;
-        let snapshot = match ProducerSnapshot::decode(&bytes) {
-            Ok(snapshot) => snapshot,
-            Err(error) if self.options.json => {
-                return self.line(&Line::CorruptSnapshot { file: file.path, why: corruption(error) });
+        match check_snapshot(storage, file.name) {
+            Ok(()) => {}
+            Err(Unreadable::Files(error)) => return Err(error),
+            Err(Unreadable::Corrupt(error)) if self.options.json => {
+                return self.line(file, "corrupt-snapshot", json!({ "why": corruption(error) }));
             }
-            Err(error) => return Ok(writeln!(self.err, "{}", corruption(error))?),
-        };
-        for entry in &snapshot.entries {
-            let entry = ProducerStateEntry::from(entry);
+            Err(Unreadable::Corrupt(error)) => return Ok(writeln!(self.err, "{}", corruption(error))?),
+        }
+        let mut entries = Entries::open_behind(storage, file.name, SNAPSHOT_HEADER_BYTES as u64, SNAPSHOT_ENTRY_BYTES)?;
+        for index in 0..entries.count() {
+            let Some(entry) = entries.get(index)? else { break };
+            let entry = ProducerStateEntry::from(&SnapshotEntry::decode(entry));
             match self.options.json {
-                true => json::write_line(self.out, &json::producer_line(file.path, &entry))?,
+                true => self.line(file, "producer", json::producer_line(&entry))?,
                 false => self.producer(&entry)?,
             }
         }
@@ -89,6 +97,41 @@ impl Dumper<'_> {
         }
         Ok(writeln!(self.out)?)
     }
+}
+
+/// Why the producers of a snapshot are not printed.
+enum Unreadable {
+    Corrupt(SnapshotError),
+    Files(DumpError),
+}
+
+impl From<SnapshotError> for Unreadable {
+    fn from(error: SnapshotError) -> Self {
+        Self::Corrupt(error)
+    }
+}
+
+impl From<StorageError> for Unreadable {
+    fn from(error: StorageError) -> Self {
+        Self::Files(error.into())
+    }
+}
+
+/// The checks of a snapshot as a whole, with the checksum over pieces.
+fn check_snapshot(storage: &impl Storage, name: &str) -> Result<(), Unreadable> {
+    let len = len_of(storage, name).map_err(Unreadable::Files)?;
+    let header = storage.read(name, 0, SNAPSHOT_HEADER_BYTES)?;
+    ProducerSnapshot::check(&header, len, || {
+        let (mut at, mut crc) = (SNAPSHOT_CRC_END as u64, 0);
+        loop {
+            let piece = storage.read(name, at, PIECE_BYTES)?;
+            if piece.is_empty() {
+                return Ok(crc);
+            }
+            crc = crc32c::crc32c_append(crc, &piece);
+            at = at.saturating_add(piece.len() as u64);
+        }
+    })
 }
 
 /// The message of Kafka's exception.

@@ -1,13 +1,18 @@
 //! The lines of batches and records, in the words of Kafka's tool.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
-use crate::record::{AnyBatch, Compression, DecodeError, MAGIC_POSITION, Record, TimestampType};
+use bytes::Bytes;
+
+use super::DumpError;
+use crate::log::scan::BatchHead;
+use crate::record::{AnyBatch, Compression, DecodeError, MAGIC_POSITION, Record, StoredHeaders, TimestampType};
 use crate::types::{Offset, Sequence};
 
 /// A record with what else is shown of it.
 pub(super) struct Shown {
+    /// Without its headers.
     pub(super) record: Record,
     pub(super) more: More,
 }
@@ -15,31 +20,48 @@ pub(super) struct Shown {
 /// What a record has besides by its format.
 pub(super) enum More {
     /// Magic 2.
-    V2 { sequence: Sequence },
+    V2 { sequence: Sequence, headers: StoredHeaders },
     /// Magic 0 and 1: the stored CRC, and whether it is that of the bytes.
     Legacy { crc: u32, is_valid: bool },
 }
 
 impl Shown {
-    /// The records of a batch in front of an error, and that error.
-    pub(super) fn of_batch(batch: &AnyBatch, max_decompressed_bytes: usize) -> (Vec<Self>, Option<DecodeError>) {
+    /// Shows the records of a batch one by one, up to an error.
+    pub(super) fn each(
+        batch: &AnyBatch,
+        position: u64,
+        max_decompressed_bytes: usize,
+        mut show: impl FnMut(&Self) -> Result<(), DumpError>,
+    ) -> Result<(), DumpError> {
+        let failed = |source| DumpError::Batch { position, source };
         match batch {
             AnyBatch::V2(batch) => {
-                let (records, error) = batch.records_and_error(max_decompressed_bytes);
-                let shown = |record: Record| Self { more: More::V2 { sequence: batch.sequence_of(record.offset) }, record };
-                (records.into_iter().map(shown).collect(), error)
-            }
-            AnyBatch::Legacy(batch) => match batch.records_within(max_decompressed_bytes) {
-                Ok(records) => {
-                    let shown = records.into_iter().map(|record| {
-                        let more = More::Legacy { crc: record.stored_crc, is_valid: record.stored_crc == record.computed_crc };
-                        Self { more, record: record.into_record() }
-                    });
-                    (shown.collect(), None)
+                let mut reader = batch.record_reader(max_decompressed_bytes);
+                while let Some(read) = reader.next_with(|record, header| record.with_stored_headers(header)) {
+                    let (record, headers) = read.map_err(failed)?;
+                    show(&Self { more: More::V2 { sequence: batch.sequence_of(record.offset), headers }, record })?;
                 }
-                Err(error) => (Vec::new(), Some(error)),
-            },
+            }
+            AnyBatch::Legacy(batch) => {
+                for record in batch.record_reader(max_decompressed_bytes).map_err(failed)? {
+                    let more = More::Legacy { crc: record.stored_crc, is_valid: record.stored_crc == record.computed_crc };
+                    show(&Self { more, record: record.into_record() })?;
+                }
+            }
         }
+        Ok(())
+    }
+}
+
+/// Text, with U+FFFD in place of what is not UTF-8, written piece by piece.
+pub(super) struct Lossy<'a>(pub(super) &'a [u8]);
+
+impl fmt::Display for Lossy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.utf8_chunks().try_for_each(|chunk| {
+            f.write_str(chunk.valid())?;
+            if chunk.invalid().is_empty() { Ok(()) } else { f.write_char(char::REPLACEMENT_CHARACTER) }
+        })
     }
 }
 
@@ -81,10 +103,7 @@ pub(super) fn magic(batch: &AnyBatch) -> i8 {
 
 /// The name of the codec (Kafka: `CompressionType.name`).
 pub(super) fn codec(batch: &AnyBatch) -> Result<&'static str, DecodeError> {
-    let attributes = match batch {
-        AnyBatch::V2(batch) => batch.attributes(),
-        AnyBatch::Legacy(batch) => batch.attributes(),
-    };
+    let attributes = batch.attributes();
     match attributes.compression() {
         Some(Compression::None) => Ok("none"),
         Some(Compression::Gzip) => Ok("gzip"),
@@ -92,13 +111,6 @@ pub(super) fn codec(batch: &AnyBatch) -> Result<&'static str, DecodeError> {
         Some(Compression::Lz4) => Ok("lz4"),
         Some(Compression::Zstd) => Ok("zstd"),
         None => Err(DecodeError::UnknownCompression { position: MAGIC_POSITION, codec: attributes.codec_id() }),
-    }
-}
-
-pub(super) fn crc(batch: &AnyBatch) -> u32 {
-    match batch {
-        AnyBatch::V2(batch) => batch.stored_crc(),
-        AnyBatch::Legacy(batch) => batch.stored_crc(),
     }
 }
 
@@ -125,30 +137,34 @@ pub(super) fn batch_head(out: &mut dyn Write, batch: &AnyBatch) -> io::Result<()
     )
 }
 
-pub(super) fn batch_tail(out: &mut dyn Write, batch: &AnyBatch, position: u64, codec: &str) -> io::Result<()> {
+pub(super) fn batch_tail(out: &mut dyn Write, head: &BatchHead, is_valid: bool, codec: &str) -> io::Result<()> {
+    let BatchHead { batch, position, size, .. } = head;
     writeln!(
         out,
-        " position: {position} {}: {} size: {} magic: {} compresscodec: {codec} crc: {} isvalid: {}",
+        " position: {position} {}: {} size: {size} magic: {} compresscodec: {codec} crc: {} isvalid: {is_valid}",
         timestamp_type(batch),
         batch.max_timestamp(),
-        batch.size_in_bytes(),
         magic(batch),
-        crc(batch),
-        batch.ensure_valid().is_ok(),
+        batch.stored_crc(),
     )
 }
 
 /// The part of a record's line in front of control text, key and payload.
 pub(super) fn record_metadata(out: &mut dyn Write, batch: &AnyBatch, shown: &Shown) -> io::Result<()> {
-    let Record { offset, timestamp, key, value, headers } = &shown.record;
-    let size = |part: &Option<bytes::Bytes>| part.as_ref().map_or(-1, |part| i64::try_from(part.len()).unwrap_or(i64::MAX));
+    let Record { offset, timestamp, key, value, .. } = &shown.record;
+    let size = |part: &Option<Bytes>| part.as_ref().map_or(-1, |part| i64::try_from(part.len()).unwrap_or(i64::MAX));
     let (key_size, value_size) = (size(key), size(value));
     let Offset(offset) = offset;
-    write!(out, "| offset: {offset} {}: {timestamp} keySize: {key_size} valueSize: {value_size}", timestamp_type(batch),)?;
-    match shown.more {
-        More::V2 { sequence } => {
-            let keys: Vec<_> = headers.iter().map(|header| header.key_utf8()).collect();
-            write!(out, " sequence: {sequence} headerKeys: [{}]", keys.join(","))
+    write!(out, "| offset: {offset} {}: {timestamp} keySize: {key_size} valueSize: {value_size}", timestamp_type(batch))?;
+    match &shown.more {
+        More::V2 { sequence, headers } => {
+            write!(out, " sequence: {sequence} headerKeys: [")?;
+            let mut comma = "";
+            for key in headers.keys() {
+                write!(out, "{comma}{}", Lossy(key))?;
+                comma = ",";
+            }
+            write!(out, "]")
         }
         More::Legacy { crc, is_valid } => write!(out, " isValid: {is_valid} crc: {crc}"),
     }
@@ -159,7 +175,7 @@ pub(super) fn record_data(out: &mut dyn Write, prefix: &str, record: &Record) ->
     let mut prefix = prefix;
     for (what, bytes) in [("key", &record.key), ("payload", &record.value)] {
         if let Some(bytes) = bytes {
-            write!(out, "{prefix}{what}: {}", String::from_utf8_lossy(bytes))?;
+            write!(out, "{prefix}{what}: {}", Lossy(bytes))?;
             prefix = " ";
         }
     }

@@ -1,15 +1,16 @@
 //! The time index (Kafka: `DumpLogSegments.dumpTimeIndex`).
 
 use bytes::Buf as _;
+use serde_json::json;
 
 use super::entries::Entries;
-use super::findings::Findings;
-use super::index::{IndexFile, check_end, position_in};
-use super::json::Line;
+use super::findings::{Findings, Kind};
+use super::index::{IndexFile, LogBeside, check_end};
 use super::log::scan_error;
-use super::{DumpError, DumpFile, Dumper, len_of};
-use crate::log::scan::Scanner;
+use super::{DumpError, DumpFile, Dumper};
+use crate::log::scan::{BatchHead, Scanner};
 use crate::log::{IndexError, TIME_INDEX_ENTRY_BYTES};
+use crate::record::{AnyBatch, DecodeError};
 use crate::storage::Storage;
 use crate::types::{Offset, TimestampMs};
 
@@ -81,10 +82,25 @@ impl<'a, S: Storage> Framing<'a, S> {
     }
 }
 
-/// Reads a batch; false at the end.
+/// Goes behind a batch; false at the end.
 fn step<S: Storage>(scanner: &mut Scanner<'_, S>) -> Result<bool, DumpError> {
+    Ok(next_head(scanner)?.is_some())
+}
+
+fn next_head<S: Storage>(scanner: &mut Scanner<'_, S>) -> Result<Option<BatchHead>, DumpError> {
     let position = scanner.position();
-    Ok(scanner.next().map_err(|error| scan_error(position, error))?.is_some())
+    scanner.next_head().map_err(|error| scan_error(position, error))
+}
+
+/// The largest timestamp of a batch's records, or -1.
+fn largest_timestamp(batch: &AnyBatch, max_decompressed_bytes: usize) -> Result<TimestampMs, DecodeError> {
+    let none = TimestampMs::NONE;
+    match batch {
+        AnyBatch::V2(batch) => batch.outlines(max_decompressed_bytes).try_fold(none, |max, record| Ok(max.max(record?.timestamp))),
+        AnyBatch::Legacy(batch) => {
+            Ok(batch.record_reader(max_decompressed_bytes)?.fold(none, |max, record| max.max(record.timestamp)))
+        }
+    }
 }
 
 impl Dumper<'_> {
@@ -94,25 +110,24 @@ impl Dumper<'_> {
         file: &DumpFile<'_>,
         findings: &mut Findings,
     ) -> Result<(), DumpError> {
-        let base_offset = file.base_offset()?;
-        let (log, offsets) = (format!("{}.log", file.stem()), format!("{}.index", file.stem()));
-        let log_len = len_of(storage, &log)?;
+        let log = LogBeside::of(storage, file)?;
+        let base_offset = log.base_offset;
+        let offsets = format!("{}.index", file.stem());
         let mut offsets = IndexFile::open(storage, &offsets, base_offset)?;
         let mut index = TimeIndexFile { base_offset, entries: Entries::open(storage, file.name, TIME_INDEX_ENTRY_BYTES)? };
         if self.options.index_sanity_check {
             index.check()?;
             return self.index_verdict(file, "sane", "passed sanity check.");
         }
-        let mut scanner = Scanner::new(storage, &log, 0)?;
+        let mut scanner = Scanner::new(storage, &log.name, 0)?;
         let mut framing = None;
         let mut previous = TimestampMs::NONE;
         for slot in 0..index.entries.count() {
-            // The rest of an index that was not closed is zeros.
-            let Some(entry) = index.get(slot)?.filter(|entry| entry.offset != base_offset || slot == 0) else { break };
-            let position = position_in(offsets.lookup(entry.offset)?, log_len)?;
+            let Some(entry) = index.get(slot)?.filter(|entry| log.is_entry(slot, entry.offset)) else { break };
+            let position = log.position(offsets.lookup(entry.offset)?)?;
             match &mut framing {
                 Some(framing) => Framing::check(framing, position)?,
-                None => framing = Some(Framing::from(storage, &log, position)?),
+                None => framing = Some(Framing::from(storage, &log.name, position)?),
             }
             scanner.seek(position, u64::MAX)?;
             self.compare(&mut scanner, entry, previous, findings)?;
@@ -132,29 +147,26 @@ impl Dumper<'_> {
         previous: TimestampMs,
         findings: &mut Findings,
     ) -> Result<(), DumpError> {
-        let (batch, position) = loop {
-            let position = scanner.position();
-            match scanner.next().map_err(|error| scan_error(position, error))? {
-                Some(batch) if batch.last_offset() < entry.offset => {}
-                found => break (found, position),
+        let head = loop {
+            match next_head(scanner)? {
+                Some(head) if head.batch.last_offset() < entry.offset => {}
+                found => break found,
             }
         };
-        let Some(batch) = batch else {
-            findings.offsets_not_found.add(entry.offset.get(), -1);
+        let last_offset = head.as_ref().map_or(Offset(-1), |head| head.batch.last_offset());
+        let Some(head) = head.filter(|_| last_offset == entry.offset) else {
+            findings.add(Kind::OffsetNotFound, entry.offset.get(), last_offset.get());
             return Ok(());
         };
-        if batch.last_offset() != entry.offset {
-            findings.offsets_not_found.add(entry.offset.get(), batch.last_offset().get());
-            return Ok(());
-        }
-        let records = batch.records_within(self.options.max_decompressed_bytes);
-        let records = records.map_err(|source| DumpError::Batch { position, source })?;
-        let largest = records.iter().map(|record| record.timestamp).max().unwrap_or(TimestampMs::NONE).max(TimestampMs::NONE);
+        let position = head.position;
+        let batch = scanner.whole(head).map_err(|error| scan_error(position, error))?;
+        let largest = largest_timestamp(&batch, self.options.max_decompressed_bytes);
+        let largest = largest.map_err(|source| DumpError::Batch { position, source })?;
         if largest != entry.timestamp {
-            findings.timestamp_mismatches.add(entry.timestamp.get(), largest.get());
+            findings.add(Kind::TimestampMismatch, entry.timestamp.get(), largest.get());
         }
         if previous >= entry.timestamp {
-            findings.timestamps_out_of_order.add(entry.timestamp.get(), previous.get());
+            findings.add(Kind::TimestampOutOfOrder, entry.timestamp.get(), previous.get());
         }
         Ok(())
     }
@@ -162,7 +174,7 @@ impl Dumper<'_> {
     fn time_index_entry(&mut self, file: &DumpFile<'_>, entry: TimeEntry) -> Result<(), DumpError> {
         let TimeEntry { timestamp, offset } = entry;
         match self.options.json {
-            true => self.line(&Line::TimeIndexEntry { file: file.path, timestamp: timestamp.get(), offset: offset.get() }),
+            true => self.line(file, "time-index-entry", json!({ "timestamp": timestamp.get(), "offset": offset.get() })),
             false => Ok(writeln!(self.out, "timestamp: {timestamp} offset: {offset}")?),
         }
     }

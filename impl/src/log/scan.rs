@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::record::{AnyBatch, DecodeError, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH, RecordBatch};
+use crate::record::{
+    ATTRIBUTES_POSITION, AnyBatch, DecodeError, HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MAGIC_V2, MIN_BATCH_LENGTH,
+    RecordBatch,
+};
 use crate::storage::{Storage, StorageError};
 
 /// Fewer bytes than this at the end of a file are no batch, whatever they are.
@@ -19,6 +22,27 @@ pub(crate) struct Scanner<'a, S> {
     position: u64,
     window: Bytes,
     window_at: u64,
+}
+
+/// A batch, or only its header.
+pub(crate) struct BatchHead {
+    /// Without its records, and with another size and computed CRC, unless it is whole.
+    pub(crate) batch: AnyBatch,
+    pub(crate) position: u64,
+    /// In bytes.
+    pub(crate) size: u64,
+    is_whole: bool,
+}
+
+impl BatchHead {
+    /// A batch with its records.
+    pub(crate) fn whole(batch: AnyBatch, position: u64) -> Self {
+        Self { size: batch.size_in_bytes() as u64, batch, position, is_whole: true }
+    }
+}
+
+fn magic_of(bytes: &[u8]) -> i8 {
+    bytes.get(MAGIC_POSITION).copied().map_or(0, u8::cast_signed)
 }
 
 /// Why the bytes at the scanner's position are no batch.
@@ -74,29 +98,78 @@ impl<'a, S: Storage> Scanner<'a, S> {
 
     /// The next batch, not checked beyond its header; `None` at the end and when the last batch is not whole.
     pub(crate) fn next(&mut self) -> Result<Option<AnyBatch>, ScanError> {
+        let Some((size, length)) = self.frame()? else { return Ok(None) };
+        let bytes = self.bytes(size)?;
+        // The magic lies in front of what the CRC covers: Kafka takes any above 2 for 2, and keeps the batch.
+        let batch = match magic_of(&bytes) > MAGIC_V2 && length >= MIN_BATCH_LENGTH {
+            true => AnyBatch::V2(RecordBatch::decode_on_file(&bytes)?),
+            false => AnyBatch::decode(&bytes, 0)?.0,
+        };
+        self.position = self.position.saturating_add(batch.size_in_bytes() as u64);
+        Ok(Some(batch))
+    }
+
+    /// As [`Scanner::next`], without the records of a large batch.
+    pub(crate) fn next_head(&mut self) -> Result<Option<BatchHead>, ScanError> {
+        let position = self.position;
+        let Some((size, _)) = self.frame()? else { return Ok(None) };
+        if size <= WINDOW_BYTES {
+            return Ok(self.next()?.map(|batch| BatchHead::whole(batch, position)));
+        }
+        let batch = AnyBatch::decode_head(&self.bytes(HEADER_BYTES)?)?;
+        self.position = self.position.saturating_add(size as u64);
+        Ok(Some(BatchHead { batch, position, size: size as u64, is_whole: false }))
+    }
+
+    /// The batch with its records; reading goes on behind it.
+    pub(crate) fn whole(&mut self, head: BatchHead) -> Result<AnyBatch, ScanError> {
+        if head.is_whole {
+            return Ok(head.batch);
+        }
+        self.position = head.position;
+        // It was there a moment ago.
+        Ok(self.next()?.unwrap_or(head.batch))
+    }
+
+    /// Whether the CRC of a batch is that of its bytes, which are read piece by piece.
+    pub(crate) fn is_valid(&self, head: &BatchHead) -> Result<bool, StorageError> {
+        if head.is_whole {
+            return Ok(head.batch.ensure_valid().is_ok());
+        }
+        let is_v2 = head.batch.as_v2().is_some();
+        let covered = if is_v2 { ATTRIBUTES_POSITION } else { MAGIC_POSITION };
+        let (mut at, end) = (head.position.saturating_add(covered as u64), head.position.saturating_add(head.size));
+        let (mut v2, mut legacy) = (0, crc32fast::Hasher::new());
+        while at < end {
+            let wanted = usize::try_from(end - at).unwrap_or(WINDOW_BYTES).min(WINDOW_BYTES);
+            let piece = self.storage.read(self.name, at, wanted)?;
+            if piece.is_empty() {
+                break;
+            }
+            if is_v2 {
+                v2 = crc32c::crc32c_append(v2, &piece)
+            } else {
+                legacy.update(&piece)
+            }
+            at = at.saturating_add(piece.len() as u64);
+        }
+        Ok(head.batch.stored_crc() == if is_v2 { v2 } else { legacy.finalize() })
+    }
+
+    /// Size and length field of the next batch, which is there as a whole unless no batch can have the length: that is for the
+    /// decoder to refuse.
+    fn frame(&mut self) -> Result<Option<(usize, i32)>, ScanError> {
         let left = self.len.saturating_sub(self.position);
         if left < MIN_BYTES {
             return Ok(None);
         }
         let head = self.bytes(MAGIC_POSITION + 1)?;
         let length = head.get(8..LOG_OVERHEAD_BYTES).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_be_bytes);
-        // A length that no batch can have is for the decoder to refuse.
         let size = match usize::try_from(length.max(MIN_BATCH_LENGTH)) {
             Ok(length) => length.saturating_add(LOG_OVERHEAD_BYTES),
             Err(_) => usize::MAX,
         };
-        if size as u64 > left && length >= MIN_BATCH_LENGTH {
-            return Ok(None);
-        }
-        let magic = head.get(MAGIC_POSITION).copied().map_or(0, u8::cast_signed);
-        let bytes = self.bytes(size)?;
-        // The magic lies in front of what the CRC covers: Kafka takes any above 2 for 2, and keeps the batch.
-        let batch = match magic > MAGIC_V2 && length >= MIN_BATCH_LENGTH {
-            true => AnyBatch::V2(RecordBatch::decode_on_file(&bytes)?),
-            false => AnyBatch::decode(&bytes, 0)?.0,
-        };
-        self.position = self.position.saturating_add(batch.size_in_bytes() as u64);
-        Ok(Some(batch))
+        Ok((size as u64 <= left || length < MIN_BATCH_LENGTH).then_some((size, length)))
     }
 
     /// The next batch; one of a magic that there is none of is an error, as where Kafka reads from memory.
@@ -116,6 +189,8 @@ impl<'a, S: Storage> Scanner<'a, S> {
         let skip = skip.unwrap_or(usize::MAX).min(self.window.len());
         if self.window.len() - skip < wanted {
             let max = wanted.max(WINDOW_BYTES);
+            // Dropped first, so that the old and the new window are never there at once.
+            self.window = Bytes::new();
             self.window = self.storage.read(self.name, self.position, max)?;
             self.window_at = self.position;
             return Ok(self.window.slice(..wanted.min(self.window.len())));

@@ -20,6 +20,9 @@ pub use facts::{AppendOrigin, BatchFacts, BatchKind, ProducerIdVisibility, Trans
 pub use manager::ProducerStateManager;
 pub use pending::{Completion, Met, PendingAppend};
 pub use reload::{SnapshotFile, snapshot_file_name, snapshot_files};
+pub(crate) use snapshot::{
+    CRC_END as SNAPSHOT_CRC_END, ENTRY_BYTES as SNAPSHOT_ENTRY_BYTES, HEADER_BYTES as SNAPSHOT_HEADER_BYTES,
+};
 pub use snapshot::{ProducerSnapshot, SNAPSHOT_VERSION, SnapshotEntry, SnapshotError};
 pub use txn::{CompletedTxn, TxnMetadata};
 pub use verification::{Verification, VerificationEntry, VerificationGuard, VerificationRequest};

@@ -16,9 +16,12 @@ use crate::types::{CoordinatorEpoch, Offset, ProducerEpoch, ProducerId, Sequence
 /// The version that is written, and the only one that can be read.
 pub const SNAPSHOT_VERSION: i16 = 1;
 
-const HEADER_BYTES: usize = 10;
-const CRC_END: usize = 6;
-const ENTRY_BYTES: usize = 46;
+/// Bytes in front of the entries.
+pub(crate) const HEADER_BYTES: usize = 10;
+/// Where that begins which the checksum covers.
+pub(crate) const CRC_END: usize = 6;
+/// Bytes of an entry.
+pub(crate) const ENTRY_BYTES: usize = 46;
 
 /// One producer in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,41 +112,56 @@ impl ProducerSnapshot {
     /// # Errors
     /// When the file is not whole, of another version, or its checksum is wrong.
     pub fn decode(file: &Bytes) -> Result<Self, SnapshotError> {
-        let length_is = |expected: usize| SnapshotError::Length { expected: expected as u64, found: file.len() as u64 };
-        let mut rest = file.clone();
-        let mut take = |bytes: usize| (rest.len() >= bytes).then(|| rest.split_to(bytes));
-        let mut header = take(HEADER_BYTES).ok_or_else(|| length_is(HEADER_BYTES))?;
+        let head = file.slice(..HEADER_BYTES.min(file.len()));
+        Self::check(&head, file.len() as u64, || Ok::<_, SnapshotError>(crc32c::crc32c(file.get(CRC_END..).unwrap_or_default())))?;
+        let mut rest = file.slice(head.len()..);
+        let entries = std::iter::from_fn(|| (rest.len() >= ENTRY_BYTES).then(|| rest.split_to(ENTRY_BYTES)));
+        Ok(Self { entries: entries.map(SnapshotEntry::decode).collect() })
+    }
+
+    /// Checks a file by its first bytes, its length and the checksum of the others, in the order of Kafka's reader.
+    pub(crate) fn check<E: From<SnapshotError>>(
+        head: &Bytes,
+        len: u64,
+        computed_crc: impl FnOnce() -> Result<u32, E>,
+    ) -> Result<(), E> {
+        let length_is = |expected: usize| SnapshotError::Length { expected: expected as u64, found: len };
+        let mut header = head.clone();
+        if header.len() < HEADER_BYTES {
+            return Err(length_is(HEADER_BYTES).into());
+        }
         let version = header.get_i16();
         if version != SNAPSHOT_VERSION {
-            return Err(SnapshotError::Version { found: version });
+            return Err(SnapshotError::Version { found: version }.into());
         }
         let stored = header.get_u32();
-        let computed = crc32c::crc32c(file.get(CRC_END..).unwrap_or_default());
+        let computed = computed_crc()?;
         if stored != computed {
-            return Err(SnapshotError::Crc { stored, computed });
+            return Err(SnapshotError::Crc { stored, computed }.into());
         }
         let count = header.get_i32();
         let count = usize::try_from(count).map_err(|_| SnapshotError::Count { found: count })?;
         let expected = HEADER_BYTES.saturating_add(count.saturating_mul(ENTRY_BYTES));
-        if file.len() != expected {
-            return Err(length_is(expected));
+        if len != expected as u64 {
+            return Err(length_is(expected).into());
         }
-        let entries = std::iter::from_fn(|| take(ENTRY_BYTES)).map(decode_entry);
-        Ok(Self { entries: entries.collect() })
+        Ok(())
     }
 }
 
-/// Reads exactly [`ENTRY_BYTES`].
-fn decode_entry(mut entry: Bytes) -> SnapshotEntry {
-    SnapshotEntry {
-        producer_id: ProducerId(entry.get_i64()),
-        producer_epoch: ProducerEpoch(entry.get_i16()),
-        last_sequence: Sequence(entry.get_i32()),
-        last_offset: Offset(entry.get_i64()),
-        offset_delta: entry.get_i32(),
-        timestamp: TimestampMs(entry.get_i64()),
-        coordinator_epoch: CoordinatorEpoch(entry.get_i32()),
-        current_txn_first_offset: Some(Offset(entry.get_i64())).filter(|offset| offset.get() >= 0),
+impl SnapshotEntry {
+    /// Reads exactly [`ENTRY_BYTES`].
+    pub(crate) fn decode(mut entry: Bytes) -> Self {
+        Self {
+            producer_id: ProducerId(entry.get_i64()),
+            producer_epoch: ProducerEpoch(entry.get_i16()),
+            last_sequence: Sequence(entry.get_i32()),
+            last_offset: Offset(entry.get_i64()),
+            offset_delta: entry.get_i32(),
+            timestamp: TimestampMs(entry.get_i64()),
+            coordinator_epoch: CoordinatorEpoch(entry.get_i32()),
+            current_txn_first_offset: Some(Offset(entry.get_i64())).filter(|offset| offset.get() >= 0),
+        }
     }
 }
 

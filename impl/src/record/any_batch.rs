@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::batch::RecordBatch;
 use super::compression::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use super::error::DecodeError;
-use super::header::{MAGIC_POSITION, MAGIC_V2};
+use super::header::{Attributes, MAGIC_POSITION, MAGIC_V2};
 use super::legacy::{LegacyBatch, LegacyRecord};
 use super::reader::{Frames, size_at};
 use super::record_body::Record;
@@ -35,6 +35,34 @@ impl AnyBatch {
             RecordBatch::decode_sized(buf, at, size).map(|(batch, next)| (Self::V2(batch), next))
         } else {
             LegacyBatch::decode_sized(buf, at, size).map(|(batch, next)| (Self::Legacy(batch), next))
+        }
+    }
+
+    /// Reads a batch of which only the first bytes are there, at least [`HEADER_BYTES`](super::HEADER_BYTES), as they are on file: a magic
+    /// above 2 is taken for 2. What the header says is right; the records, the size and the computed CRC are not.
+    pub(crate) fn decode_head(bytes: &Bytes) -> Result<Self, DecodeError> {
+        match bytes.get(MAGIC_POSITION).map(|byte| byte.cast_signed()) {
+            Some(magic) if magic >= MAGIC_V2 => RecordBatch::decode_on_file(bytes).map(Self::V2),
+            Some(magic) if magic < 0 => Err(DecodeError::UnknownMagic { position: MAGIC_POSITION, magic }),
+            _ => LegacyBatch::decode_sized(bytes, 0, bytes.len()).map(|(batch, _)| Self::Legacy(batch)),
+        }
+    }
+
+    /// The CRC that is stored with the batch.
+    #[must_use]
+    pub fn stored_crc(&self) -> u32 {
+        match self {
+            Self::V2(batch) => batch.stored_crc(),
+            Self::Legacy(batch) => batch.stored_crc(),
+        }
+    }
+
+    /// The attributes as stored.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes {
+        match self {
+            Self::V2(batch) => batch.attributes(),
+            Self::Legacy(batch) => batch.attributes(),
         }
     }
 

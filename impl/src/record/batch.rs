@@ -2,15 +2,14 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, decompress};
+use super::compression::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use super::control::{self, ControlRecord, ControlRecordType};
 use super::cursor::Cursor;
 use super::error::DecodeError;
-use super::header::{
-    ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES, RECORD_COUNT_POSITION, TimestampType,
-};
+use super::header::{ATTRIBUTES_POSITION, Attributes, BatchHeader, CRC_POSITION, Compression, HEADER_BYTES, TimestampType};
 use super::reader::size_at;
-use super::record_body::{MIN_RECORD_BYTES, RawRecord, Record};
+use super::record_body::{RawRecord, Record, RecordOutline};
+use super::records::{Lengths, RecordReader};
 use crate::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
 /// Exactly one batch of magic 2.
@@ -235,68 +234,28 @@ impl RecordBatch {
     /// # Errors
     /// As [`RecordBatch::records`].
     pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
-        self.decoded_records(max_decompressed_bytes, false)
+        self.record_reader(max_decompressed_bytes).read_all()
     }
 
-    /// As [`RecordBatch::records_within`], with the records in front of the error. Where bytes follow the last record, that one is
-    /// not among them, as a reader who takes one after the other learns of the bytes when he takes it.
+    /// The records one by one, decompressed as they are read: see [`RecordReader`].
     #[must_use]
-    pub fn records_and_error(&self, max_decompressed_bytes: usize) -> (Vec<Record>, Option<DecodeError>) {
-        let mut records = Vec::new();
-        let error = self.read_records(max_decompressed_bytes, false, &mut records).err();
-        if matches!(error.as_ref().map(DecodeError::innermost), Some(DecodeError::TrailingBytes { .. })) {
-            records.pop();
-        }
-        (records, error)
+    pub fn record_reader(&self, max_decompressed_bytes: usize) -> RecordReader {
+        RecordReader::new(self, max_decompressed_bytes, Lengths::Checked)
+    }
+
+    /// What is known of the records without their keys, values and headers, one by one. All else is as with
+    /// [`RecordBatch::record_reader`].
+    pub fn outlines(&self, max_decompressed_bytes: usize) -> impl Iterator<Item = Result<RecordOutline, DecodeError>> + use<> {
+        let mut reader = self.record_reader(max_decompressed_bytes);
+        std::iter::from_fn(move || reader.next_with(|record, header| record.outline(header)))
     }
 
     /// As [`RecordBatch::records_within`], but of compressed records, the length fields are not held against the fields
     /// (Kafka: `DefaultRecordBatch.skipKeyValueIterator`).
     pub(super) fn skimmed_records(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
         let compressed = self.attributes().compression() != Some(Compression::None);
-        self.decoded_records(max_decompressed_bytes, compressed)
-    }
-
-    fn decoded_records(&self, max_decompressed_bytes: usize, skim: bool) -> Result<Vec<Record>, DecodeError> {
-        let mut records = Vec::new();
-        self.read_records(max_decompressed_bytes, skim, &mut records)?;
-        Ok(records)
-    }
-
-    fn read_records(&self, max_decompressed_bytes: usize, skim: bool, records: &mut Vec<Record>) -> Result<(), DecodeError> {
-        let Some(payload) = self.payload(max_decompressed_bytes)? else {
-            return Ok(());
-        };
-        payload.read(|cursor| {
-            // The declared count is believed as far as there are bytes for it.
-            let possible = cursor.remaining() / MIN_RECORD_BYTES;
-            records.reserve_exact(usize::try_from(payload.count).unwrap_or(possible).min(possible));
-            for _ in 0..payload.count {
-                let record = if skim { RawRecord::skim(cursor)? } else { RawRecord::decode(cursor)? };
-                records.push(record.into_record(&self.header)?);
-            }
-            cursor.finish("the last record")
-        })
-    }
-
-    /// The encoded records, decompressed; `None` when the batch has no records.
-    fn payload(&self, max_decompressed_bytes: usize) -> Result<Option<Payload>, DecodeError> {
-        let count = self.header.record_count;
-        // Kafka's order: a batch without records is empty whatever follows the header.
-        if count == 0 {
-            return Ok(None);
-        }
-        let attributes = self.header.attributes;
-        let position = ATTRIBUTES_POSITION;
-        let codec = attributes.compression().ok_or(DecodeError::UnknownCompression { position, codec: attributes.codec_id() })?;
-        let count =
-            u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount { position: RECORD_COUNT_POSITION, count })?;
-        if codec == Compression::None {
-            return Ok(Some(Payload { count, bytes: self.bytes.clone(), start: HEADER_BYTES, compressed: false }));
-        }
-        let bytes =
-            decompress(codec, self.records_bytes(), max_decompressed_bytes).map_err(|error| error.shifted_by(HEADER_BYTES))?;
-        Ok(Some(Payload { count, bytes, start: 0, compressed: true }))
+        let lengths = if compressed { Lengths::Ignored } else { Lengths::Checked };
+        RecordReader::new(self, max_decompressed_bytes, lengths).read_all()
     }
 
     /// Reads the first record of a control batch; `None` for a data batch and for a batch that has no records.
@@ -310,16 +269,13 @@ impl RecordBatch {
         if !self.is_control() {
             return Ok(None);
         }
-        let Some(payload) = self.payload(DEFAULT_MAX_DECOMPRESSED_BYTES).map_err(unreadable_control)? else {
+        let mut reader = self.record_reader(DEFAULT_MAX_DECOMPRESSED_BYTES);
+        let Some(first) = reader.next_with(|record, _| read(record)) else {
             return Ok(None);
         };
-        payload.read(|cursor| {
-            let record = RawRecord::decode(cursor)?;
-            if payload.count == 1 {
-                cursor.finish("the last record")?;
-            }
-            read(record).map(Some)
-        })
+        // The stream has to decompress to its end, too.
+        reader.check_stream().map_err(unreadable_control)?;
+        first.map_err(unreadable_control)?.map(Some).map_err(|error| reader.located(error))
     }
 
     /// The type of the first record of a control batch, from its key alone; `None` for a data batch and for a batch
@@ -353,26 +309,6 @@ fn unreadable_control(error: DecodeError) -> DecodeError {
             DecodeError::CompressionUnsupported { position: ATTRIBUTES_POSITION, codec }
         }
         other => other,
-    }
-}
-
-/// The records of a batch as bytes, and how many the header says there are.
-struct Payload {
-    /// Above 0.
-    count: u32,
-    bytes: Bytes,
-    /// Position of the first record in the bytes.
-    start: usize,
-    compressed: bool,
-}
-
-impl Payload {
-    /// Reads from the first record on. An error in decompressed bytes says so, as its position is none in the batch.
-    fn read<T>(&self, read: impl FnOnce(&mut Cursor<'_>) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
-        read(&mut Cursor::starting_at(&self.bytes, self.start)).map_err(|error| match self.compressed {
-            true => DecodeError::InCompressed { position: HEADER_BYTES, source: Box::new(error) },
-            false => error,
-        })
     }
 }
 

@@ -3,19 +3,18 @@
 //! The containers are those of Kafka's `org.apache.kafka.common.compress` classes. What is written need not be the same
 //! bytes as Kafka's, as every implementation of a codec makes its own choices; it is the same container.
 
+mod gzip;
+mod inflater;
 mod lz4;
 mod snappy;
-
-use std::io::{Read, Write};
+mod unzstd;
 
 use bytes::Bytes;
-use flate2::bufread::GzDecoder;
-use flate2::write::GzEncoder;
-use zstd::zstd_safe;
 
 use super::encode_error::EncodeError;
 use super::error::DecodeError;
 use super::header::Compression;
+pub(super) use inflater::Inflater;
 pub(super) use lz4::DescriptorChecksum;
 
 /// What may come out of one batch where a caller names no bound, in bytes: 64 MiB.
@@ -24,17 +23,8 @@ pub(super) use lz4::DescriptorChecksum;
 /// decompresses record by record, without a bound.
 pub const DEFAULT_MAX_DECOMPRESSED_BYTES: usize = 64 * 1024 * 1024;
 
-/// How many bytes of a gzip stream are inflated at a time.
-const GZIP_CHUNK_BYTES: usize = 8 * 1024;
-/// How a gzip member begins that can follow another: magic and method.
-const GZIP_MEMBER_START: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Kafka's default (`CompressionType.ZSTD`).
 const ZSTD_LEVEL: i32 = 3;
-/// The first guess at the output of a zstd frame that does not say its size, in bytes.
-const ZSTD_FIRST_GUESS_BYTES: usize = 64 * 1024;
-/// `ZSTD_error_dstSize_tooSmall`, one of the codes whose numbers zstd promises to keep.
-const ZSTD_OUTPUT_TOO_SMALL: usize = 70;
-
 /// Why nothing comes out of a stream; becomes a [`DecodeError`] with the codec and the bound.
 enum Failure {
     /// The bytes are no stream of the codec.
@@ -43,20 +33,22 @@ enum Failure {
     TooLarge,
 }
 
-/// What has come out so far, which never takes more than the bound.
+/// What has come out so far and was not taken, which never takes more than the bound.
 struct Output {
     bytes: Vec<u8>,
+    /// How many bytes were taken.
+    taken: usize,
     max_bytes: usize,
 }
 
 impl Output {
     fn new(max_bytes: usize) -> Self {
-        Self { bytes: Vec::new(), max_bytes }
+        Self { bytes: Vec::new(), taken: 0, max_bytes }
     }
 
     /// Bytes that may still come.
     fn room(&self) -> usize {
-        self.max_bytes.saturating_sub(self.bytes.len())
+        self.max_bytes.saturating_sub(self.taken).saturating_sub(self.bytes.len())
     }
 
     /// Makes room for more bytes; grows by doubling, but not beyond the bound.
@@ -98,7 +90,7 @@ pub fn compress(codec: Compression, bytes: &[u8]) -> Result<Bytes, EncodeError> 
     let failed = EncodeError::Compression { codec };
     match codec {
         Compression::None => Ok(Bytes::copy_from_slice(bytes)),
-        Compression::Gzip => gzip(bytes).map(Bytes::from).map_err(|_| failed),
+        Compression::Gzip => gzip::compress(bytes).map(Bytes::from).map_err(|_| failed),
         Compression::Snappy => snappy::compress(bytes).map(Bytes::from).ok_or(failed),
         Compression::Lz4 => lz4::compress(bytes).map(Bytes::from).ok_or(failed),
         Compression::Zstd => zstd::bulk::compress(bytes, ZSTD_LEVEL).map(Bytes::from).map_err(|_| failed),
@@ -121,7 +113,7 @@ pub(super) fn compress_for_magic_0(codec: Compression, bytes: &[u8]) -> Result<B
 /// # Errors
 /// [`DecodeError::CorruptCompression`] when the bytes are no stream of the codec, [`DecodeError::DecompressedTooLarge`]
 /// when more than `max_bytes` come out. Positions are 0, the beginning of the stream.
-pub fn decompress(codec: Compression, bytes: &[u8], max_bytes: usize) -> Result<Bytes, DecodeError> {
+pub fn decompress(codec: Compression, bytes: &Bytes, max_bytes: usize) -> Result<Bytes, DecodeError> {
     decompress_checking(codec, bytes, max_bytes, DescriptorChecksum::Verify)
 }
 
@@ -129,69 +121,11 @@ pub fn decompress(codec: Compression, bytes: &[u8], max_bytes: usize) -> Result<
 /// computed over the wrong bytes (Kafka: `Lz4Compression.wrapForInput`).
 pub(super) fn decompress_checking(
     codec: Compression,
-    bytes: &[u8],
+    bytes: &Bytes,
     max_bytes: usize,
     checksum: DescriptorChecksum,
 ) -> Result<Bytes, DecodeError> {
-    let mut out = Output::new(max_bytes);
-    let result = match codec {
-        Compression::None => out.push(bytes),
-        Compression::Gzip => gunzip(bytes, &mut out),
-        Compression::Snappy => snappy::decompress(bytes, &mut out),
-        Compression::Lz4 => lz4::decompress(bytes, &mut out, checksum),
-        Compression::Zstd => unzstd(bytes, &mut out),
-    };
-    match result {
-        Ok(()) => Ok(Bytes::from(out.bytes)),
-        Err(Failure::Corrupt(why)) => Err(DecodeError::CorruptCompression { position: 0, codec, why }),
-        Err(Failure::TooLarge) => Err(DecodeError::DecompressedTooLarge { position: 0, codec, max_bytes }),
-    }
-}
-
-fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(bytes)?;
-    encoder.finish()
-}
-
-/// Members one after the other are one stream, and what follows a member without being one is ignored (Java:
-/// `GZIPInputStream`).
-fn gunzip(bytes: &[u8], out: &mut Output) -> Result<(), Failure> {
-    let mut rest = bytes;
-    let mut chunk = [0; GZIP_CHUNK_BYTES];
-    loop {
-        let mut member = GzDecoder::new(&mut rest);
-        loop {
-            let read = member.read(&mut chunk).map_err(|_| Failure::Corrupt("the gzip member is damaged or cut"))?;
-            if read == 0 {
-                break;
-            }
-            out.push(chunk.get(..read).unwrap_or_default())?;
-        }
-        if !rest.starts_with(&GZIP_MEMBER_START) {
-            return Ok(());
-        }
-    }
-}
-
-/// Decodes in one go, where the output is the window: a frame's window size then costs no memory. Tries again with twice
-/// the output where a frame does not say its size.
-fn unzstd(bytes: &[u8], out: &mut Output) -> Result<(), Failure> {
-    let declared = zstd_safe::get_frame_content_size(bytes).ok().flatten().and_then(|size| usize::try_from(size).ok());
-    let mut capacity = declared.unwrap_or(ZSTD_FIRST_GUESS_BYTES).min(out.max_bytes);
-    let mut context = zstd_safe::DCtx::try_create().ok_or(Failure::Corrupt("no memory for a zstd decoder"))?;
-    loop {
-        // Dropped first, so that the old and the new output are never there at once.
-        out.bytes = Vec::new();
-        out.bytes.reserve_exact(capacity);
-        match context.decompress(&mut out.bytes, bytes) {
-            Ok(_) if out.bytes.len() > out.max_bytes => return Err(Failure::TooLarge),
-            Ok(_) => return Ok(()),
-            Err(code) if code.wrapping_neg() != ZSTD_OUTPUT_TOO_SMALL => {
-                return Err(Failure::Corrupt("a zstd frame is damaged or cut"));
-            }
-            Err(_) if capacity >= out.max_bytes => return Err(Failure::TooLarge),
-            Err(_) => capacity = capacity.saturating_mul(2).clamp(ZSTD_FIRST_GUESS_BYTES, usize::MAX).min(out.max_bytes),
-        }
-    }
+    let mut inflater = Inflater::new(codec, bytes.clone(), max_bytes, checksum);
+    inflater.run_to_end()?;
+    Ok(inflater.take())
 }

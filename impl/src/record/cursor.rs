@@ -32,7 +32,8 @@ impl<'a> Cursor<'a> {
         self.end.saturating_sub(self.position)
     }
 
-    fn rest(&self) -> &'a [u8] {
+    /// The bytes that are left.
+    pub(super) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.position..self.end).unwrap_or_default()
     }
 

@@ -273,11 +273,6 @@ impl DecodeError {
         }
     }
 
-    /// The error itself, where it is one in decompressed bytes.
-    pub(super) fn innermost(&self) -> &Self {
-        if let Self::InCompressed { source, .. } = self { source.innermost() } else { self }
-    }
-
     /// The same error with its position moved `bytes` further: from a position in a batch to one in its file.
     #[must_use]
     pub fn shifted_by(mut self, bytes: usize) -> Self {

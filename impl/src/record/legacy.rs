@@ -195,10 +195,20 @@ impl LegacyBatch {
     /// # Errors
     /// As [`LegacyBatch::records`].
     pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<LegacyRecord>, DecodeError> {
-        match self.codec()? {
-            Compression::None => Ok(vec![self.own_record()?]),
-            codec => self.set(codec, max_decompressed_bytes),
-        }
+        Ok(self.record_reader(max_decompressed_bytes)?.collect())
+    }
+
+    /// As [`LegacyBatch::records_within`], with the records one by one. Of a set, the decompressed bytes are held, and all of it was
+    /// checked before the first record comes.
+    ///
+    /// # Errors
+    /// As [`LegacyBatch::records`].
+    pub fn record_reader(&self, max_decompressed_bytes: usize) -> Result<impl Iterator<Item = LegacyRecord> + use<>, DecodeError> {
+        let (own, set) = match self.codec()? {
+            Compression::None => (Some(self.own_record()?), None),
+            codec => (None, Some(self.set(codec, max_decompressed_bytes)?)),
+        };
+        Ok(own.into_iter().chain(set.into_iter().flatten()))
     }
 
     fn codec(&self) -> Result<Compression, DecodeError> {
@@ -227,7 +237,11 @@ impl LegacyBatch {
     }
 
     /// Kafka: `AbstractLegacyRecordBatch.DeepRecordsIterator`.
-    fn set(&self, codec: Compression, max_decompressed_bytes: usize) -> Result<Vec<LegacyRecord>, DecodeError> {
+    fn set(
+        &self,
+        codec: Compression,
+        max_decompressed_bytes: usize,
+    ) -> Result<impl Iterator<Item = LegacyRecord> + use<>, DecodeError> {
         let invalid = |why| DecodeError::InvalidLegacy { position: LOG_OVERHEAD_BYTES, why };
         if codec == Compression::Zstd {
             return Err(invalid("zstd is younger than this format"));
@@ -238,20 +252,26 @@ impl LegacyBatch {
         let checksum = if self.magic == MAGIC_V0 { DescriptorChecksum::Ignore } else { DescriptorChecksum::Verify };
         let inner = decompress_checking(codec, &value.into_bytes(), max_decompressed_bytes, checksum)
             .map_err(|error| error.shifted_by(position))?;
-        let mut records =
-            inner_records(&inner).map_err(|source| DecodeError::InCompressed { position, source: Box::new(source) })?;
-        let last_inner = records.last().ok_or_else(|| invalid("a compressed set has no records"))?.offset;
+        let entries = InnerEntries { bytes: inner, position: 0 };
+        let last_inner = entries
+            .clone()
+            .try_fold(None, |_, entry| entry.map(|entry| Some(entry.offset)))
+            .map_err(|source| DecodeError::InCompressed { position, source: Box::new(source) })?
+            .ok_or_else(|| invalid("a compressed set has no records"))?;
         let base = self.base_of_set(last_inner).ok_or_else(|| invalid("the set's offset is below its last record's"))?;
-        for record in &mut records {
+        let (timestamp_type, timestamp) = (self.timestamp_type(), self.timestamp);
+        Ok(entries.map_while(move |entry| {
+            // All were read before, so that none fails here.
+            let mut record = entry.ok()?.own_record().ok()?;
             record.offset = Offset(record.offset.get().wrapping_add(base));
             if record.magic == MAGIC_V1 {
-                record.timestamp_type = self.timestamp_type();
-                if record.timestamp_type == Some(TimestampType::LogAppendTime) {
-                    record.timestamp = self.timestamp;
+                record.timestamp_type = timestamp_type;
+                if timestamp_type == Some(TimestampType::LogAppendTime) {
+                    record.timestamp = timestamp;
                 }
             }
-        }
-        Ok(records)
+            Some(record)
+        }))
     }
 
     /// What to add to the offsets of a set's records: those of magic 0 are absolute, those of magic 1 relative so that
@@ -265,20 +285,38 @@ impl LegacyBatch {
     }
 }
 
-/// The entries of a set, with their offsets as stored. An entry that the stream holds only in part ends it without an
-/// error, as in Kafka's `DataLogInputStream`.
-fn inner_records(bytes: &Bytes) -> Result<Vec<LegacyRecord>, DecodeError> {
-    let mut records = Vec::new();
-    let mut position = 0;
-    while let Some(size) = inner_entry_size(bytes, position)? {
-        let (entry, next) = LegacyBatch::decode_sized(bytes, position, size)?;
+/// The entries of a set, with their offsets as stored; all of each can be read. An entry that the stream holds only in part
+/// ends it without an error, as in Kafka's `DataLogInputStream`.
+#[derive(Clone)]
+struct InnerEntries {
+    bytes: Bytes,
+    position: usize,
+}
+
+impl InnerEntries {
+    fn entry(&self) -> Result<Option<(LegacyBatch, usize)>, DecodeError> {
+        let position = self.position;
+        let Some(size) = inner_entry_size(&self.bytes, position)? else { return Ok(None) };
+        let (entry, next) = LegacyBatch::decode_sized(&self.bytes, position, size)?;
         if entry.codec().map_err(|error| error.shifted_by(position))? != Compression::None {
             return Err(DecodeError::InvalidLegacy { position, why: "a record of a compressed set is compressed" });
         }
-        records.push(entry.own_record().map_err(|error| error.shifted_by(position))?);
-        position = next;
+        entry.key_and_value().map_err(|error| error.shifted_by(position))?;
+        Ok(Some((entry, next)))
     }
-    Ok(records)
+}
+
+impl Iterator for InnerEntries {
+    type Item = Result<LegacyBatch, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (entry, next) = match self.entry().transpose()? {
+            Ok(found) => found,
+            Err(error) => return Some(Err(error)),
+        };
+        self.position = next;
+        Some(Ok(entry))
+    }
 }
 
 /// Size of the inner entry at `position`, in bytes; `None` when it is not there whole. Unlike in a log, the magic does not

@@ -11,9 +11,18 @@
 //! ```
 //!
 //! The bound is on the bytes that come out, set by the caller or [`DEFAULT_MAX_DECOMPRESSED_BYTES`]; where nothing is
-//! compressed it counts as 0. The worst that a byte can become is half a [`Header`]; records with few or no headers take a
-//! quarter of that or less. A batch itself, its keys and its values share the input's bytes. The decoder of zstd has a context
-//! of some 100 KiB besides, which Rust's allocator does not see.
+//! compressed it counts as 0. The worst that a byte can become is half a [`Header`], or a part of a list of [`Record`]s that grows: so
+//! much is for those who want all records at once. A batch itself, its keys and its values share the input's bytes.
+//!
+//! [`RecordReader`] holds one record at a time, and [`RecordBatch::outlines`] not even that record's headers: over a whole batch that
+//! is at most
+//!
+//! ```text
+//! 2 * bound + MEMORY_FIXED_BYTES
+//! ```
+//!
+//! The decoder of zstd has a context of some 100 KiB besides, and the window of a frame, of which at most as many bytes are used as come
+//! out; Rust's allocator sees neither. A window above 128 MiB is refused.
 
 mod any_batch;
 mod assign;
@@ -33,6 +42,7 @@ mod legacy_entry;
 mod mirror_pid_reset;
 mod reader;
 mod record_body;
+mod records;
 mod records_builder;
 mod rewrite;
 pub mod varint;
@@ -56,7 +66,9 @@ pub use legacy::{LEGACY_CRC_POSITION, LegacyBatch, LegacyRecord, MIN_BATCH_LENGT
 pub use legacy_entry::LegacyEntry;
 pub use mirror_pid_reset::{MirrorPidResetLayout, MirrorPidResetRecord};
 pub use reader::BatchReader;
-pub use record_body::{Header, Record};
+pub(crate) use record_body::StoredHeaders;
+pub use record_body::{Header, Record, RecordOutline};
+pub use records::RecordReader;
 pub use records_builder::{Magic, MaxTimestamp, RecordsBuilder};
 
 /// The most bytes that are allocated for a byte of input: see [the module](self#memory).

@@ -11,9 +11,6 @@ use super::header::{BatchHeader, TimestampType};
 use super::varint::{varint_bytes, varlong_bytes, write_varint, write_varlong};
 use crate::types::{Offset, TimestampMs};
 
-/// The fewest bytes of a record: its length, attributes, two deltas, two lengths and a count.
-pub(super) const MIN_RECORD_BYTES: usize = 7;
-
 /// A header of a record: a name and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Header {
@@ -46,8 +43,23 @@ pub struct Record {
     pub headers: Vec<Header>,
 }
 
+/// What is known of a record without its key, value and headers (Kafka: `PartialDefaultRecord`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RecordOutline {
+    /// Position in the partition log.
+    pub offset: Offset,
+    /// Milliseconds; the batch's max timestamp for every record when the batch has append time.
+    pub timestamp: TimestampMs,
+    /// Bytes of the key; `None` is null.
+    pub key_size: Option<usize>,
+    /// Bytes of the value; `None` is null.
+    pub value_size: Option<usize>,
+    /// How many headers there are.
+    pub header_count: usize,
+}
+
 /// A record as stored: deltas instead of offset and timestamp, and fields as parts of the batch's bytes.
-pub(super) struct RawRecord<'a> {
+pub(crate) struct RawRecord<'a> {
     timestamp_delta: i64,
     offset_delta: i32,
     pub(super) key: Option<Cursor<'a>>,
@@ -95,16 +107,67 @@ impl<'a> RawRecord<'a> {
     /// Resolves offset and timestamp by the batch's header. A timestamp wraps as in Java: a delete horizon as base is
     /// any distance away.
     pub(super) fn into_record(mut self, header: &BatchHeader) -> Result<Record, DecodeError> {
-        let timestamp = match header.attributes.timestamp_type() {
-            TimestampType::CreateTime => TimestampMs(header.base_timestamp.get().wrapping_add(self.timestamp_delta)),
-            TimestampType::LogAppendTime => header.max_timestamp,
-        };
         Ok(Record {
-            offset: header.base_offset.plus(i64::from(self.offset_delta)),
-            timestamp,
+            offset: self.offset(header),
+            timestamp: self.timestamp(header),
+            headers: decode_headers(&mut self.headers, self.header_count)?,
             key: self.key.map(Cursor::into_bytes),
             value: self.value.map(Cursor::into_bytes),
-            headers: decode_headers(&mut self.headers, self.header_count)?,
+        })
+    }
+
+    /// As [`RawRecord::into_record`], with an empty list of headers, which takes no memory.
+    fn without_headers(self, header: &BatchHeader) -> Record {
+        Record {
+            offset: self.offset(header),
+            timestamp: self.timestamp(header),
+            key: self.key.map(Cursor::into_bytes),
+            value: self.value.map(Cursor::into_bytes),
+            headers: Vec::new(),
+        }
+    }
+
+    pub(super) fn outline(self, header: &BatchHeader) -> RecordOutline {
+        RecordOutline {
+            offset: self.offset(header),
+            timestamp: self.timestamp(header),
+            key_size: self.key.as_ref().map(Cursor::remaining),
+            value_size: self.value.as_ref().map(Cursor::remaining),
+            header_count: self.header_count,
+        }
+    }
+
+    /// The record, with its headers as they are stored.
+    pub(crate) fn with_stored_headers(self, header: &BatchHeader) -> (Record, StoredHeaders) {
+        let headers = StoredHeaders(self.headers.clone().into_bytes());
+        (self.without_headers(header), headers)
+    }
+
+    fn offset(&self, header: &BatchHeader) -> Offset {
+        header.base_offset.plus(i64::from(self.offset_delta))
+    }
+
+    fn timestamp(&self, header: &BatchHeader) -> TimestampMs {
+        match header.attributes.timestamp_type() {
+            TimestampType::CreateTime => TimestampMs(header.base_timestamp.get().wrapping_add(self.timestamp_delta)),
+            TimestampType::LogAppendTime => header.max_timestamp,
+        }
+    }
+}
+
+/// The headers of a record as stored, which take no memory of their own. They were read over before, so nothing fails.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredHeaders(Bytes);
+
+impl StoredHeaders {
+    /// The names, one by one.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        let mut cursor = Cursor::new(&self.0);
+        let count = header_count(&mut cursor).unwrap_or(0);
+        (0..count).map_while(move |_| {
+            let key = header_key(&mut cursor).ok()?;
+            cursor.nullable_part("header value").ok()?;
+            Some(key.rest())
         })
     }
 }

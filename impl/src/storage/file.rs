@@ -124,7 +124,9 @@ impl Storage for FileStorage {
                 return Ok(Bytes::new()); // a position behind the end may be none that can be sought
             }
             file.seek(SeekFrom::Start(at))?;
-            let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or(0));
+            // A file may be larger than the memory: that is an error, not the end of the process.
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(usize::try_from(wanted).unwrap_or(usize::MAX)).map_err(|_| io::ErrorKind::OutOfMemory)?;
             file.take(wanted).read_to_end(&mut bytes)?;
             Ok(Bytes::from(bytes))
         };

@@ -94,7 +94,7 @@ fn check_batch(batch: &RecordBatch, place: &str, seen: &mut Seen) {
             seen.built += 1;
         }
         Ok(built) => {
-            let payload = decompress(codec, &batch.bytes()[HEADER_BYTES..], DEFAULT_MAX_DECOMPRESSED_BYTES).unwrap();
+            let payload = decompress(codec, &batch.bytes().slice(HEADER_BYTES..), DEFAULT_MAX_DECOMPRESSED_BYTES).unwrap();
             assert_eq!(built.bytes()[HEADER_BYTES..], payload, "{place}");
             let again = decompress(codec, &compress(codec, &payload).unwrap(), DEFAULT_MAX_DECOMPRESSED_BYTES);
             assert_eq!(again, Ok(payload), "{place}");

@@ -94,6 +94,6 @@ fn findings_are_bounded() {
     let text = dump(&storage, &[INDEX], options.clone()).err;
     assert_eq!((text.lines().count(), text.lines().last()), (MAX_FINDINGS + 2, Some("  and 3 more")));
     let json = dump(&storage, &[INDEX], DumpOptions { json: true, ..options }).out;
-    let last = r#"{"kind":"more-findings","file":"00000000000000000000.index","finding":"index-mismatch","count":3}"#;
+    let last = r#"{"kind":"more-findings","file":"00000000000000000000.index","count":3,"finding":"index-mismatch"}"#;
     assert_eq!((json.lines().count(), json.lines().last()), (MAX_FINDINGS + 1, Some(last)));
 }

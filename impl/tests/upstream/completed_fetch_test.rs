@@ -8,7 +8,9 @@ use cleanslate_log::record::{
     Attributes, BatchBuilder, BatchHeader, Compression, Header, LegacyEntry, MirrorPidResetRecord, Record, RecordBatch,
     TimestampType, compress,
 };
-use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+use cleanslate_log::types::{
+    CoordinatorEpoch, LeaderEpoch, Offset, OffsetMetadata, ProducerEpoch, ProducerId, Sequence, TimestampMs,
+};
 
 use crate::upstream::support::{NOW, end_txn, hw, lead, lead_marker, new_log, produced};
 
@@ -24,7 +26,8 @@ fn fetch(position: i64, isolation: FetchIsolation, records: Bytes, aborted: &[(i
         last_offset: Offset(i64::MAX),
         last_stable_offset: Offset(i64::MAX),
     });
-    CompletedFetch::new(Offset(position), isolation, FetchData { records, aborted: Some(aborted.collect()) })
+    let offset = OffsetMetadata::offset_only(Offset(position));
+    CompletedFetch::new(Offset(position), isolation, FetchData { records, aborted: Some(aborted.collect()), offset })
 }
 
 fn offsets(fetch: &mut CompletedFetch, max: i32) -> Vec<i64> {

@@ -243,6 +243,10 @@ impl Storage for Oversize {
         self.0.remove(name)
     }
 
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), StorageError> {
+        self.0.rename(from, to)
+    }
+
     fn sync(&mut self, name: &str) -> Result<(), StorageError> {
         self.0.sync(name)
     }

@@ -3,6 +3,7 @@
 //! Not those of a library: Kafka refuses linked blocks, does not look at the content's checksum, and wrote wrong
 //! checksums of the frame descriptor in sets of magic 0.
 
+use bytes::Bytes;
 use lz4_flex::block::{DecompressError, compress_into, decompress_into, get_maximum_output_size};
 use twox_hash::XxHash32;
 
@@ -58,24 +59,43 @@ pub(super) fn compress_for_magic_0(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Reads one frame; what follows its end mark is not looked at.
-pub(super) fn decompress(bytes: &[u8], out: &mut Output, checksum: DescriptorChecksum) -> Result<(), Failure> {
-    let mut input = Input(bytes);
-    let frame = Frame::read(&mut input, checksum)?;
-    loop {
-        let header = input.u32_le()?;
+/// The blocks of one frame; what follows its end mark is not looked at.
+pub(super) struct Blocks {
+    input: Input,
+    checksum: DescriptorChecksum,
+    /// Once its header is read.
+    frame: Option<Frame>,
+}
+
+impl Blocks {
+    pub(super) fn new(bytes: Bytes, checksum: DescriptorChecksum) -> Self {
+        Self { input: Input(bytes), checksum, frame: None }
+    }
+
+    /// Decodes a block; false at the end mark.
+    pub(super) fn step(&mut self, out: &mut Output) -> Result<bool, Failure> {
+        let frame = match self.frame {
+            Some(frame) => frame,
+            None => *self.frame.insert(Frame::read(&mut self.input, self.checksum)?),
+        };
+        let header = self.input.u32_le()?;
         let length = usize::try_from(header & !STORED).unwrap_or(usize::MAX);
         if length == 0 {
-            return Ok(());
+            return Ok(false);
         }
         if length > frame.max_block_bytes {
             return Err(Failure::Corrupt("a block exceeds the frame's block size"));
         }
-        let block = input.take(length)?;
-        if frame.block_checksums && input.u32_le()? != XxHash32::oneshot(0, block) {
+        let block = self.input.take(length)?;
+        if frame.block_checksums && self.input.u32_le()? != XxHash32::oneshot(0, &block) {
             return Err(Failure::Corrupt("a block's checksum is wrong"));
         }
-        if header & STORED == 0 { decode_block(block, frame.max_block_bytes, out)? } else { out.push(block)? }
+        if header & STORED == 0 {
+            decode_block(&block, frame.max_block_bytes, out)?
+        } else {
+            out.push(&block)?
+        }
+        Ok(true)
     }
 }
 
@@ -91,17 +111,18 @@ fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Resul
 }
 
 /// What a frame's header says of its blocks.
+#[derive(Clone, Copy)]
 struct Frame {
     max_block_bytes: usize,
     block_checksums: bool,
 }
 
 impl Frame {
-    fn read(input: &mut Input<'_>, checksum: DescriptorChecksum) -> Result<Self, Failure> {
-        if input.take(MAGIC.len())? != MAGIC {
+    fn read(input: &mut Input, checksum: DescriptorChecksum) -> Result<Self, Failure> {
+        if *input.take(MAGIC.len())? != MAGIC {
             return Err(Failure::Corrupt("it does not begin with the magic of a frame"));
         }
-        let descriptor = input.0;
+        let descriptor = input.0.clone();
         let (flags, blocks) = (input.u8()?, input.u8()?);
         check_flags(flags)?;
         let max_block_bytes = max_block_bytes(blocks)?;
@@ -145,13 +166,14 @@ fn descriptor_checksum(descriptor: &[u8]) -> u8 {
 }
 
 /// What is left of the input.
-struct Input<'a>(&'a [u8]);
+struct Input(Bytes);
 
-impl<'a> Input<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Failure> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(Failure::Corrupt("the frame is cut"))?;
-        self.0 = rest;
-        Ok(taken)
+impl Input {
+    fn take(&mut self, length: usize) -> Result<Bytes, Failure> {
+        if length > self.0.len() {
+            return Err(Failure::Corrupt("the frame is cut"));
+        }
+        Ok(self.0.split_to(length))
     }
 
     fn u8(&mut self) -> Result<u8, Failure> {

@@ -1,5 +1,7 @@
 //! Snappy in the framing of xerial's `SnappyOutputStream`, which is not the official one.
 
+use bytes::{Buf as _, Bytes};
+
 use super::{Failure, Output};
 
 /// Begins a stream: 0x82, "SNAPPY", 0.
@@ -8,6 +10,8 @@ const MAGIC: [u8; 8] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0];
 const HEADER_BYTES: usize = 16;
 /// What Kafka's writers put in both version fields, and the least that its readers accept.
 const VERSION: i32 = 1;
+/// Of the length in front of a block.
+const LENGTH_BYTES: usize = 4;
 /// Input bytes of a block (Kafka: `SnappyCompression` keeps the default of `SnappyOutputStream`).
 const BLOCK_BYTES: usize = 32 * 1024;
 
@@ -26,40 +30,61 @@ pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Java: `SnappyInputStream`. Input without the header is one raw block, and a header may stand between chunks, where
-/// streams were concatenated.
-pub(super) fn decompress(bytes: &[u8], out: &mut Output) -> Result<(), Failure> {
-    if bytes.is_empty() {
-        return Err(Failure::Corrupt("it is empty"));
-    }
-    let Some(mut rest) = after_header(bytes)? else {
-        return block(bytes, out);
-    };
-    // Fewer bytes than a chunk's length end the stream, and so does what begins like a header but is none.
-    while let Some((length, after)) = rest.split_first_chunk::<4>() {
-        if MAGIC.starts_with(length) {
-            let Some(after) = after_header(rest)? else { break };
-            rest = after;
-            continue;
-        }
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        let (chunk, after) = after.split_at_checked(length).ok_or(Failure::Corrupt("a chunk is cut"))?;
-        block(chunk, out)?;
-        rest = after;
-    }
-    Ok(())
+/// The blocks of a stream (Java: `SnappyInputStream`). Input without the header is one raw block, and a header may stand
+/// between chunks, where streams were concatenated.
+pub(super) struct Blocks {
+    rest: Bytes,
+    started: bool,
 }
 
-/// What follows a header; `None` when the bytes do not begin with one.
-fn after_header(bytes: &[u8]) -> Result<Option<&[u8]>, Failure> {
-    let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-        return Ok(None);
-    };
-    let Some(versions) = header.strip_prefix(&MAGIC) else {
-        return Ok(None);
+impl Blocks {
+    pub(super) fn new(bytes: Bytes) -> Self {
+        Self { rest: bytes, started: false }
+    }
+
+    /// Decodes a block; false at the end. Fewer bytes than a chunk's length end the stream, and so does what begins like a
+    /// header but is none.
+    pub(super) fn step(&mut self, out: &mut Output) -> Result<bool, Failure> {
+        if !self.started {
+            self.started = true;
+            if self.rest.is_empty() {
+                return Err(Failure::Corrupt("it is empty"));
+            }
+            if !self.skip_header()? {
+                block(&std::mem::take(&mut self.rest), out)?;
+                return Ok(true);
+            }
+        }
+        while self.rest.first_chunk::<4>().is_some_and(|length| MAGIC.starts_with(length)) {
+            if !self.skip_header()? {
+                return Ok(false);
+            }
+        }
+        let Some((length, after)) = self.rest.split_first_chunk::<4>() else { return Ok(false) };
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        let chunk = after.get(..length).ok_or(Failure::Corrupt("a chunk is cut"))?;
+        block(chunk, out)?;
+        self.rest.advance(LENGTH_BYTES + length);
+        Ok(true)
+    }
+
+    /// Goes behind a header; false when there is none.
+    fn skip_header(&mut self) -> Result<bool, Failure> {
+        let is_header = has_header(&self.rest)?;
+        if is_header {
+            self.rest.advance(HEADER_BYTES);
+        }
+        Ok(is_header)
+    }
+}
+
+/// Whether the bytes begin with a header.
+fn has_header(bytes: &[u8]) -> Result<bool, Failure> {
+    let Some(versions) = bytes.first_chunk::<HEADER_BYTES>().and_then(|header| header.strip_prefix(&MAGIC)) else {
+        return Ok(false);
     };
     let version = versions.first_chunk::<4>().map_or(0, |version| i32::from_be_bytes(*version));
-    if version < VERSION { Err(Failure::Corrupt("its version is below 1")) } else { Ok(Some(rest)) }
+    if version < VERSION { Err(Failure::Corrupt("its version is below 1")) } else { Ok(true) }
 }
 
 fn block(bytes: &[u8], out: &mut Output) -> Result<(), Failure> {

@@ -3,8 +3,8 @@
 
 use bytes::{Bytes, BytesMut};
 use cleanslate_log::record::{
-    AssignRules, Attributes, BatchBuilder, BatchHeader, BatchReader, Compression, ControlRecord, DecodeError, EndTxnMarker, Header,
-    RECORD_COUNT_POSITION, Record, RecordBatch, TimestampType, assign_offsets,
+    AssignRules, Attributes, BatchBuilder, BatchHeader, BatchReader, Compression, ControlRecord, DEFAULT_MAX_DECOMPRESSED_BYTES,
+    DecodeError, EndTxnMarker, Header, RECORD_COUNT_POSITION, Record, RecordBatch, RecordOutline, TimestampType, assign_offsets,
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -226,4 +226,55 @@ fn test_increment_sequence() {
 fn test_decrement_sequence() {
     assert_eq!(Sequence(5).minus(5), Sequence(0));
     assert_eq!(Sequence(0).minus(1), Sequence(MAX));
+}
+
+const CODECS: [Compression; 5] = [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
+
+/// Records one by one are those that are read at once.
+#[test]
+fn test_streaming_iterator_consistency() {
+    for codec in CODECS {
+        let batch = records(0, 3).compression(codec).build().unwrap();
+        let streamed: Result<Vec<Record>, DecodeError> = batch.record_reader(DEFAULT_MAX_DECOMPRESSED_BYTES).collect();
+        assert_eq!((streamed.clone().unwrap().len(), streamed), (3, batch.records()), "{codec:?}");
+    }
+}
+
+/// A large value, no key, no value, neither, and headers.
+#[test]
+fn test_skip_key_value_iterator_correctness() {
+    let header = |key: &'static str, value: Option<&'static str>| Header { key: key.into(), value: value.map(Bytes::from) };
+    let record = |index: i64, key: Option<&'static str>, value: Option<Bytes>, headers| Record {
+        offset: Offset(index),
+        timestamp: TimestampMs(index + 1),
+        key: key.map(Bytes::from),
+        value,
+        headers,
+    };
+    let all = [
+        record(0, Some("a"), Some(Bytes::from_static(b"1")), Vec::new()),
+        record(1, Some("b"), Some(vec![7; 200 * 1024].into()), Vec::new()),
+        record(2, None, Some(Bytes::from_static(b"3")), Vec::new()),
+        record(3, Some("d"), None, Vec::new()),
+        record(4, None, None, Vec::new()),
+        record(5, Some("e"), Some(Bytes::from_static(b"5")), vec![header("k", Some("v")), header("n", None)]),
+    ];
+    for codec in CODECS {
+        let batch = BatchBuilder::new(Offset(0)).compression(codec).records(all.clone()).build().unwrap();
+        let outlines: Vec<_> = batch.outlines(DEFAULT_MAX_DECOMPRESSED_BYTES).map(Result::unwrap).collect();
+        let expected: Vec<_> = batch.records().unwrap().iter().map(outline_of).collect();
+        assert_eq!((outlines.len(), &outlines), (6, &expected), "{codec:?}");
+        assert_eq!(outlines[1].value_size, Some(200 * 1024));
+    }
+}
+
+/// What is left of a record without its key, value and headers.
+fn outline_of(record: &Record) -> RecordOutline {
+    RecordOutline {
+        offset: record.offset,
+        timestamp: record.timestamp,
+        key_size: record.key.as_ref().map(Bytes::len),
+        value_size: record.value.as_ref().map(Bytes::len),
+        header_count: record.headers.len(),
+    }
 }
