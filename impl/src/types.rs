@@ -57,6 +57,11 @@ newtype! {
     LeaderEpoch(i32)
 }
 newtype! {
+    /// The version of a partition's state in the controller's metadata: it grows with each change of leader, replicas or in-sync
+    /// replicas; -1 means unknown.
+    PartitionEpoch(i32)
+}
+newtype! {
     /// The leadership counter of the transaction coordinator that wrote an end-transaction marker; -1 means none.
     CoordinatorEpoch(i32)
 }
@@ -131,5 +136,10 @@ impl Offset {
 
 impl LeaderEpoch {
     /// No leader epoch (Kafka: `RecordBatch.NO_PARTITION_LEADER_EPOCH`).
+    pub const NONE: Self = Self(-1);
+}
+
+impl PartitionEpoch {
+    /// Nothing was heard of the partition yet.
     pub const NONE: Self = Self(-1);
 }
