@@ -10,8 +10,7 @@
 //! Nothing is sent here: requests and answers are values, which the caller carries. What Kafka does under one lock while it waits for
 //! an answer is a state here ([`FetchPhase`]), so that answers may come late, or not at all.
 //!
-//! Not there: followers that leave the in-sync replicas because they are slow, reassignment, the choice of a replica by rack, quotas,
-//! topic ids, and epochs of brokers.
+//! Not there: reassignment, the choice of a replica by rack, quotas, topic ids, and epochs of brokers.
 
 mod access;
 mod answers;

@@ -41,15 +41,14 @@ pub struct LeaderAndIsr {
     pub isr: BTreeSet<NodeId>,
 }
 
-/// A change of the in-sync replicas: what a leader asks the controller for, and what the controller answers
-/// (Kafka: `AlterPartitionRequest`).
+/// A leader asks the controller for a change of the in-sync replicas (Kafka: `AlterPartitionRequest`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsrChange {
-    /// The in-sync replicas.
+    /// The in-sync replicas that it asks for.
     pub isr: BTreeSet<NodeId>,
     /// The leader's epoch.
     pub leader_epoch: LeaderEpoch,
-    /// The version of what the controller says: in the request the last one that the leader knows.
+    /// The version of the controller's word that the leader knows.
     pub partition_epoch: PartitionEpoch,
 }
 
@@ -140,10 +139,11 @@ impl<S: Storage> Partition<S> {
         &self.isr
     }
 
-    /// The in-sync replicas with those that the leader has asked for: the high watermark waits for all of them (KIP-497).
+    /// The in-sync replicas with those that the leader has asked for: the high watermark waits for all of them, as nobody knows what
+    /// the controller will say (KIP-497).
     #[must_use]
-    pub fn maximal_isr(&self) -> &BTreeSet<NodeId> {
-        self.pending_isr.as_ref().unwrap_or(&self.isr)
+    pub fn maximal_isr(&self) -> BTreeSet<NodeId> {
+        self.isr.iter().chain(self.pending_isr.iter().flatten()).copied().collect()
     }
 
     /// The change of the in-sync replicas that the controller has to be asked for, until it answers.
@@ -219,27 +219,48 @@ impl<S: Storage> Partition<S> {
         is_new_epoch
     }
 
-    /// The controller has answered to a change of the in-sync replicas; tells whether it counts. It does not under another leader
-    /// epoch, nor when something newer is known. `now` in milliseconds.
+    /// The controller has agreed to a change of the in-sync replicas, which it knows under this partition epoch; tells whether that
+    /// counts. It does not if something else was heard or asked since. `now` in milliseconds.
     ///
     /// # Errors
     /// When the log cannot raise the high watermark.
-    pub fn isr_changed(&mut self, answer: &IsrChange, now: TimestampMs) -> Result<bool, LogError> {
-        let is_stale = answer.leader_epoch != self.leader_epoch || answer.partition_epoch < self.partition_epoch;
-        if is_stale || !self.is_leader() || self.pending_isr.is_none() {
+    pub fn isr_changed(&mut self, asked: &IsrChange, partition_epoch: PartitionEpoch, now: TimestampMs) -> Result<bool, LogError> {
+        if self.isr_change().as_ref() != Some(asked) || partition_epoch < self.partition_epoch {
             return Ok(false);
         }
-        self.isr.clone_from(&answer.isr);
+        self.isr.clone_from(&asked.isr);
         self.pending_isr = None;
-        self.partition_epoch = answer.partition_epoch;
+        self.partition_epoch = partition_epoch;
         self.maybe_increment_high_watermark(now)?;
         Ok(true)
     }
 
     /// The controller has refused a change of the in-sync replicas, because a replica is not eligible or the change was not even tried:
-    /// the committed ones count, and the next fetch may ask again. After any other refusal a leader waits for the controller's next word.
-    pub fn isr_change_refused(&mut self) {
-        self.pending_isr = None;
+    /// the committed ones count, and the leader may ask again. After any other refusal a leader waits for the controller's next word.
+    /// Tells whether that counts: it does not if something else was heard or asked since.
+    pub fn isr_change_refused(&mut self, asked: &IsrChange) -> bool {
+        let counts = self.isr_change().as_ref() == Some(asked);
+        if counts {
+            self.pending_isr = None;
+        }
+        counts
+    }
+
+    /// Followers that are not caught up leave the in-sync replicas; to be called from time to time (Kafka: `maybeShrinkIsr`). `now` in
+    /// milliseconds.
+    pub fn maybe_shrink_isr(&mut self, now: TimestampMs) {
+        if self.pending_isr.is_some() || !self.is_leader() {
+            return;
+        }
+        let (end, max_lag_ms) = (self.log.log_end_offset(), self.config.replica_lag_time_max_ms);
+        let stays = |id: &NodeId| {
+            let caught_up = |follower: &ReplicaState| follower.is_caught_up(end, now, max_lag_ms);
+            *id == self.local || self.followers.get(id).is_some_and(caught_up)
+        };
+        let isr: BTreeSet<NodeId> = self.isr.iter().copied().filter(stays).collect();
+        if isr != self.isr {
+            self.pending_isr = Some(isr);
+        }
     }
 
     /// A follower has fetched while the leader's log ended at `leader_end` (Kafka: `updateFollowerFetchState`).
@@ -279,10 +300,10 @@ impl<S: Storage> Partition<S> {
             return Ok(false);
         }
         let end = self.log.log_end_offset();
-        let max_lag_ms = self.config.replica_lag_time_max_ms;
+        let (in_sync, max_lag_ms) = (self.maximal_isr(), self.config.replica_lag_time_max_ms);
         let waited_for = self.followers.iter().filter(|(id, follower)| {
             let may_join = follower.is_caught_up(end, now, max_lag_ms) && !self.unavailable.contains(id);
-            self.maximal_isr().contains(id) || may_join
+            in_sync.contains(id) || may_join
         });
         let smallest = waited_for.map(|(_, follower)| follower.log_end_offset).fold(end, Offset::min);
         self.log.maybe_increment_high_watermark(smallest)

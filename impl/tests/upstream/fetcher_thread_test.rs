@@ -6,3 +6,4 @@ mod answers;
 mod epochs;
 mod fenced;
 mod resets;
+mod rules;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cleanslate_log::log::{FetchIsolation, LogConfig, OffsetSpec};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion, VerificationGuard};
 use cleanslate_log::record::BatchBuilder;
-use cleanslate_log::replication::{IsrChange, Partition, PartitionConfig};
+use cleanslate_log::replication::{Partition, PartitionConfig};
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{NodeId, Offset, PartitionEpoch, TimestampMs};
 
@@ -36,8 +36,7 @@ fn high_watermark(partition: &Replica) -> i64 {
 /// The controller agrees to what it was asked for.
 fn complete_isr_update(partition: &mut Replica, partition_epoch: i32) {
     let asked = partition.isr_change().unwrap();
-    let answer = IsrChange { partition_epoch: PartitionEpoch(partition_epoch), ..asked };
-    assert_eq!(partition.isr_changed(&answer, NOW), Ok(true));
+    assert_eq!(partition.isr_changed(&asked, PartitionEpoch(partition_epoch), NOW), Ok(true));
 }
 
 #[test]
@@ -60,7 +59,7 @@ fn test_isr_expansion() {
     assert_eq!((partition.isr_change(), follower_state(&partition, broker(1))), (None, (0, 3, None)));
     fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
     assert_eq!(partition.isr_change().unwrap().isr, brokers(&[0, 1]));
-    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), &brokers(&[0, 1])));
+    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), brokers(&[0, 1])));
     assert_eq!(follower_state(&partition, broker(1)), (0, 10, Some(0)));
     complete_isr_update(&mut partition, 2);
     assert_eq!((partition.isr(), partition.isr_change()), (&brokers(&[0, 1]), None));
@@ -72,16 +71,17 @@ fn test_isr_not_expanded_if_replica_is_in_controlled_shutdown() {
     let mut partition = seeded(10, 1);
     assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1], &[0]), NOW), Ok(true));
     fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
-    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), &brokers(&[0, 1])));
-    partition.isr_change_refused();
-    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), &brokers(&[0])));
+    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), brokers(&[0, 1])));
+    let asked = partition.isr_change().unwrap();
+    assert_eq!([(), ()].map(|()| partition.isr_change_refused(&asked)), [true, false]);
+    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), brokers(&[0])));
     for (unavailable, asks) in [(brokers(&[1]), false), (brokers(&[]), true)] {
         partition.set_unavailable(unavailable);
         fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
         assert_eq!(partition.isr_change().is_some(), asks);
     }
     complete_isr_update(&mut partition, 1);
-    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0, 1]), &brokers(&[0, 1])));
+    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0, 1]), brokers(&[0, 1])));
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn test_follower_does_not_join_isr_until_caught_up_to_offset_within_current_lead
     append(&mut partition, 2);
     for from in [0, 1] {
         fetch_follower(&mut partition, broker(1), from, None, 0).unwrap();
-        assert_eq!(partition.maximal_isr(), &brokers(&[0, 2]));
+        assert_eq!(partition.maximal_isr(), brokers(&[0, 2]));
     }
     fetch_follower(&mut partition, broker(1), start.get(), None, 0).unwrap();
-    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0, 2]), &brokers(&[0, 1, 2])));
+    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0, 2]), brokers(&[0, 1, 2])));
     assert_eq!(partition.isr_change().unwrap().isr, brokers(&[0, 1, 2]));
 }
 
@@ -130,7 +130,7 @@ fn test_high_watermark_advance_should_not_advance_when_under_min_isr() {
         fetch_follower(&mut partition, broker(replica), 10, None, 0).unwrap();
         assert_eq!(high_watermark(&partition), 0);
     }
-    assert_eq!(partition.maximal_isr(), &brokers(&[0, 1, 2]));
+    assert_eq!(partition.maximal_isr(), brokers(&[0, 1, 2]));
     complete_isr_update(&mut partition, 2);
     assert_eq!((partition.is_under_min_isr(), high_watermark(&partition)), (false, 10));
 }
@@ -209,16 +209,68 @@ fn test_monotonic_offsets_after_leader_change() {
     assert_eq!(found(&mut partition, 100, client), Ok(None));
 }
 
-/// The answer of the controller counts only for the epoch in which the leader has asked, and only once.
+/// A follower that never fetches leaves, but the high watermark waits for it until the controller agrees.
+#[test]
+fn test_maybe_shrink_isr() {
+    let mut partition = seeded(10, 1);
+    assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1, 2], &[0, 1, 2]), NOW), Ok(true));
+    fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(2))), (0, (-1, -1, Some(0))));
+    for (after_ms, asked) in [(0, None), (30_000, None), (30_001, Some(brokers(&[0, 1])))] {
+        partition.maybe_shrink_isr(later(after_ms));
+        assert_eq!(partition.isr_change().map(|change| change.isr), asked, "{after_ms}");
+        assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0, 1, 2]), brokers(&[0, 1, 2])));
+        assert_eq!(high_watermark(&partition), 0);
+    }
+    let asked = partition.isr_change().unwrap();
+    assert_eq!(partition.isr_changed(&asked, PartitionEpoch(2), later(30_001)), Ok(true));
+    assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0, 1]), brokers(&[0, 1])));
+    assert_eq!((partition.partition_epoch(), partition.isr_change(), high_watermark(&partition)), (PartitionEpoch(2), None, 10));
+}
+
+/// The follower has never all that there is, but at its second fetch all that there was at the first.
+#[test]
+fn test_should_not_shrink_isr_if_previous_fetch_is_caught_up() {
+    let mut partition = seeded(10, 1);
+    assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1], &[0, 1]), NOW), Ok(true));
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(1))), (0, (-1, -1, Some(0))));
+    fetch_follower(&mut partition, broker(1), 5, None, 5000).unwrap();
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(1))), (5, (0, 5, Some(0))));
+    append(&mut partition, 5);
+    fetch_follower(&mut partition, broker(1), 10, None, 10_001).unwrap();
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(1))), (10, (0, 10, Some(5000))));
+    // 30 seconds after it was in sync at the beginning, and not yet after the first fetch.
+    for (after_ms, asks) in [(10_001, false), (30_001, false), (35_000, false), (35_001, true)] {
+        partition.maybe_shrink_isr(later(after_ms));
+        assert_eq!((partition.isr(), partition.isr_change().is_some()), (&brokers(&[0, 1]), asks), "{after_ms}");
+    }
+}
+
+#[test]
+fn test_should_not_shrink_isr_if_follower_caught_up_to_log_end() {
+    let mut partition = seeded(10, 1);
+    assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1], &[0, 1]), NOW), Ok(true));
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(1))), (0, (-1, -1, Some(0))));
+    fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(1))), (10, (0, 10, Some(0))));
+    partition.maybe_shrink_isr(later(30_001));
+    assert_eq!((partition.isr(), partition.isr_change()), (&brokers(&[0, 1]), None));
+}
+
+/// The controller speaks while it is asked; its answer to what was asked before counts no longer.
 #[test]
 fn test_alter_isr_leader_and_isr_race() {
     let mut partition = seeded(10, 1);
-    assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1], &[0]), NOW), Ok(true));
-    fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
+    assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1], &[0, 1]), NOW), Ok(true));
+    assert_eq!((high_watermark(&partition), follower_state(&partition, broker(1))), (0, (-1, -1, Some(0))));
+    partition.maybe_shrink_isr(later(30_001));
     let asked = partition.isr_change().unwrap();
-    // The controller has spoken in between.
-    assert_eq!(partition.make_leader(&word(0, 5, 2, &[0, 1], &[0]), later(1)), Ok(false));
-    assert_eq!(partition.isr_change(), None);
-    assert_eq!(partition.isr_changed(&asked, NOW), Ok(false));
-    assert_eq!(partition.isr(), &brokers(&[0]));
+    assert_eq!(partition.make_leader(&word(0, 5, 2, &[0, 1], &[0, 1]), later(30_001)), Ok(false));
+    assert_eq!((high_watermark(&partition), partition.isr_change()), (0, None));
+    assert_eq!(partition.isr_changed(&asked, PartitionEpoch(10), later(60_002)), Ok(false));
+    partition.maybe_shrink_isr(later(60_002));
+    assert_eq!(partition.isr_change().unwrap().partition_epoch, PartitionEpoch(2));
+    // Not even if the same is asked for once more.
+    assert_eq!(partition.isr_changed(&asked, PartitionEpoch(10), later(60_002)), Ok(false));
+    assert_eq!((partition.isr(), partition.isr_change().is_some()), (&brokers(&[0, 1]), true));
 }
