@@ -115,3 +115,38 @@ fn every_promise_has_a_property() {
         }
     }
 }
+
+/// The file of a module in `impl`, given by its path from `impl/tests/upstream` or `impl/src`; modules may lie within a file.
+fn upstream_file(module: &[&str]) -> Option<PathBuf> {
+    let of = |dir: &'static str| (1..=module.len()).rev().map(move |len| root().join(dir).join(module[..len].join("/")));
+    of("impl/tests/upstream").chain(of("impl/src")).map(|path| path.with_extension("rs")).find(|path| path.is_file())
+}
+
+#[test]
+fn the_table_of_upstream_tests_names_the_tests_that_there_are() {
+    let table = std::fs::read_to_string(root().join("specs/upstream-tests.md")).unwrap();
+    let named: Vec<&str> = table.split('`').filter(|word| word.contains("::") && !word.contains(' ')).collect();
+    for name in &named {
+        let path: Vec<&str> = name.split("::").collect();
+        let (function, module) = path.split_last().unwrap();
+        let file = upstream_file(module).unwrap_or_else(|| panic!("{name}: no such module"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains(&format!("fn {function}(")), "{name}: no such test in {}", file.display());
+    }
+    let mut tests = 0;
+    let dir = root().join("impl/tests/upstream");
+    for (path, text) in sources(&["impl/tests/upstream"]) {
+        let module = path.strip_prefix(&dir).unwrap().with_extension("").to_string_lossy().replace('/', "::");
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for (at, _) in lines.iter().enumerate().filter(|(_, line)| **line == "#[test]") {
+            let function = lines[at + 1].strip_prefix("fn ").and_then(|rest| rest.split_once('(')).unwrap().0;
+            let beyond = at > 0 && lines[at - 1].starts_with("/// Beyond Kafka's own tests");
+            tests += 1;
+            assert!(
+                beyond || named.contains(&format!("{module}::{function}").as_str()),
+                "{module}::{function} is not in the table"
+            );
+        }
+    }
+    assert!(tests > 400, "only {tests} tests found: the test looks in the wrong place");
+}

@@ -8,6 +8,7 @@
 //! * [`consumer`]: what a consumer makes of what it fetched.
 //! * [`dump`]: what Kafka's dump tool prints of the files.
 //! * [`log_dir`]: the files of a log directory: checkpoints, the mark of an orderly stop, the topic's id.
+//! * [`replication`]: a broker's replica of a partition, and the fetcher of a follower, with the rules of Kafka 4.3.1.
 //! * [`mirror`]: a partition that mirrors one of another cluster (KIP-1279): its states, gate and stop sequence.
 //!
 //! Nothing here reads a clock, starts a thread or takes a lock; times are handed in, in milliseconds. No input makes this
@@ -33,5 +34,6 @@ pub mod log_dir;
 pub mod mirror;
 pub mod psm;
 pub mod record;
+pub mod replication;
 pub mod storage;
 pub mod types;

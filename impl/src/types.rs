@@ -57,6 +57,11 @@ newtype! {
     LeaderEpoch(i32)
 }
 newtype! {
+    /// The version of a partition's state in the controller's metadata: it grows with each change of leader, replicas or in-sync
+    /// replicas; -1 means unknown.
+    PartitionEpoch(i32)
+}
+newtype! {
     /// The leadership counter of the transaction coordinator that wrote an end-transaction marker; -1 means none.
     CoordinatorEpoch(i32)
 }
@@ -164,4 +169,9 @@ impl OffsetMetadata {
     pub fn at(offset: Offset, segment_base: Offset, position: u64) -> Self {
         Self { offset, position: Some(SegmentPosition { segment_base, position }) }
     }
+}
+
+impl PartitionEpoch {
+    /// Nothing was heard of the partition yet.
+    pub const NONE: Self = Self(-1);
 }

@@ -6,10 +6,13 @@ mod log_support;
 use cleanslate_log::barrier::ReplicationPath;
 use cleanslate_log::log::{FetchIsolation, LeaderEpochCache, LogConfig, PartitionLog};
 use cleanslate_log::mirror::{
-    Alignment, DivergenceDetection, DivergingEpoch, EpochFencing, FetchPoint, MirrorDesign, MirrorError, MirrorEvent, MirrorFetch,
-    MirrorMetadata, MirrorPartition, MirrorState, NamedDesign, OutOfRange, fetch_point, out_of_range, truncation_offset,
+    Alignment, DivergenceDetection, EpochFencing, MirrorDesign, MirrorError, MirrorEvent, MirrorFetch, MirrorMetadata,
+    MirrorPartition, MirrorState, NamedDesign,
 };
 use cleanslate_log::psm::AppendOrigin;
+use cleanslate_log::replication::{
+    EpochEndOffset, FetchPoint, OutOfRange, TruncationPoint, fetch_point, out_of_range, truncation_point,
+};
 use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
 use log_support::{NOW, batch, batches, check, show_producers};
@@ -26,8 +29,8 @@ fn cache(entries: &str) -> LeaderEpochCache {
     cache
 }
 
-fn diverging(epoch: i32, end: i64) -> DivergingEpoch {
-    DivergingEpoch { epoch: LeaderEpoch(epoch), end_offset: Offset(end) }
+fn diverging(epoch: i32, end: i64) -> EpochEndOffset {
+    EpochEndOffset { epoch: LeaderEpoch(epoch), end_offset: Offset(end) }
 }
 
 /// Kafka's `Partition.readRecords`: a source with epochs 1 from 0 on, 3 from 10 on, 5 from 20 on, that ends at 30.
@@ -51,18 +54,19 @@ fn what_a_source_says_to_a_fetch() {
 /// Kafka's `getOffsetTruncationState`.
 #[test]
 fn to_where_a_diverging_answer_truncates() {
-    for (own, answer, offset) in [
+    for (own, answer, offset, completed) in [
         // The same epoch: where the shorter one ends.
-        ("1@0 3@10", diverging(3, 20), 20),
-        ("1@0 3@10", diverging(3, 40), 30),
-        ("1@0 3@10 5@15", diverging(3, 40), 15),
+        ("1@0 3@10", diverging(3, 20), 20, true),
+        ("1@0 3@10", diverging(3, 40), 30, true),
+        ("1@0 3@10 5@15", diverging(3, 40), 15, true),
         // Another epoch below: that is asked about next.
-        ("1@0 4@12", diverging(3, 20), 12),
+        ("1@0 4@12", diverging(3, 20), 12, false),
         // Nothing below: all that the source has.
-        ("4@12", diverging(3, 20), 12),
-        ("", diverging(3, 20), 20),
+        ("4@12", diverging(3, 20), 12, true),
+        ("", diverging(3, 20), 20, true),
     ] {
-        assert_eq!(truncation_offset(&cache(own), Offset(30), &answer), Offset(offset), "{own} {answer:?}");
+        let expected = TruncationPoint { offset: Offset(offset), completed };
+        assert_eq!(truncation_point(&cache(own), Offset(30), &answer), expected, "{own} {answer:?}");
     }
 }
 

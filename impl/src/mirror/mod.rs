@@ -2,7 +2,7 @@
 //!
 //! * `machine`: what an event makes of a state; pure.
 //! * `stop_sequence`: which step of a stop comes next; pure.
-//! * `alignment`: where two logs part; pure.
+//! * `alignment`: where a log is cut before it mirrors; pure.
 //! * `design`: what the proposed designs differ in, as a value; `named`: the designs that have a name.
 //! * `partition`, `stop`: all of it on a log.
 
@@ -18,7 +18,7 @@ mod state;
 mod stop;
 mod stop_sequence;
 
-pub use alignment::{DivergingEpoch, FetchPoint, OutOfRange, alignment_offset, fetch_point, out_of_range, truncation_offset};
+pub use alignment::alignment_offset;
 pub use design::{
     Acknowledgement, Alignment, DivergenceDetection, ElectedEpoch, EpochFencing, FetchBound, MirrorDesign, PidMapping, Rerun,
     StepFailure, StopRules, StopStep, TaskCheck, UnknownSource,

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::alignment::{DivergingEpoch, FetchPoint, OutOfRange, alignment_offset, fetch_point, out_of_range, truncation_offset};
+use super::alignment::alignment_offset;
 use super::design::{DivergenceDetection, MirrorDesign};
 use super::error::MirrorError;
 use super::machine::{FailedAttempts, Machine, MirrorEffect, MirrorEvent, MirrorStatus, Transition};
@@ -12,6 +12,7 @@ use crate::barrier::ReplicationPath;
 use crate::log::{AppendError, AppendResult, LogConfig, LogError, PartitionLog, ReadError, Recovery, RecoveryReport};
 use crate::psm::{AppendOrigin, TransactionVersion};
 use crate::record::{AnyBatch, AnyBatchReader, ControlRecordType};
+use crate::replication::{EpochEndOffset, FetchPoint, OutOfRange, fetch_point, out_of_range, truncation_point};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, TimestampMs};
 
@@ -30,7 +31,7 @@ pub enum MirrorFetch {
     /// Whole batches; none when there is nothing new.
     Records(Bytes),
     /// The logs part before the own log end.
-    Diverging(DivergingEpoch),
+    Diverging(EpochEndOffset),
     /// The source does not have the offset.
     OutOfRange(OutOfRange),
 }
@@ -331,10 +332,10 @@ impl<S: Storage> MirrorPartition<S> {
     ///
     /// # Errors
     /// When no fetcher runs, or as [`PartitionLog::truncate_to`].
-    pub fn truncate_diverging(&mut self, diverging: &DivergingEpoch, now: TimestampMs) -> Result<bool, MirrorError> {
+    pub fn truncate_diverging(&mut self, diverging: &EpochEndOffset, now: TimestampMs) -> Result<bool, MirrorError> {
         self.expect_fetching()?;
-        let target = truncation_offset(self.log.leader_epochs(), self.log.log_end_offset(), diverging);
-        Ok(self.log.truncate_to(target, now)?)
+        let target = truncation_point(self.log.leader_epochs(), self.log.log_end_offset(), diverging);
+        Ok(self.log.truncate_to(target.offset, now)?)
     }
 
     /// Does what is to be done when the source does not have the fetch offset. `now` in milliseconds.

@@ -14,6 +14,7 @@ mod log_validator_test;
 mod partition_test;
 mod producer_state_manager_test;
 mod record_batch_tests;
+mod replication;
 mod support;
 mod transaction_index_test;
 mod unified_log_test;

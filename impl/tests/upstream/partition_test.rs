@@ -1,24 +1,41 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
-//! What Kafka's PartitionTest, AbstractFetcherThreadTest and the test of the epoch checkpoint say about the log itself.
+//! What Kafka's PartitionTest and the test of the epoch checkpoint say: here of the log, in `roles` of who leads, in `in_sync` of who has
+//! what the leader has.
+
+mod in_sync;
+mod roles;
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
-use cleanslate_log::log::{LeaderEpochCache, LogConfig, Recovery};
+use cleanslate_log::log::{FetchIsolation, LeaderEpochCache, LogConfig, OffsetSpec, Recovery};
+use cleanslate_log::psm::{AppendOrigin, TransactionVersion, VerificationGuard};
+use cleanslate_log::replication::{EpochEndOffset, Partition, PartitionConfig, PartitionFetch, Reader};
+use cleanslate_log::storage::MemoryStorage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
-use crate::upstream::support::{
-    Log, NOW, epochs, follow, follow_under, hw, lead, new_log, placed, plain, produced, reopen, start_at,
-};
+use crate::upstream::replication::{FOLLOWER, LEADER, led_by};
+use crate::upstream::support::{Log, NOW, epochs, follow, hw, lead, new_log, placed, plain, produced, reopen, start_at};
 
 const OUT_OF_RANGE: &str = "OffsetOutOfRangeException";
 
+/// A leader under an epoch, whose follower is not in sync.
+fn leader(log: Log, epoch: i32) -> Partition<MemoryStorage> {
+    let mut partition = Partition::new(LEADER, log, PartitionConfig::default());
+    assert_eq!(partition.make_leader(&led_by(LEADER, epoch), NOW), Ok(true));
+    partition
+}
+
 /// What a leader answers a follower that fetches from an offset and last fetched an epoch: where they diverge, if they do.
-fn diverging(log: &Log, last_epoch: i32, from: i64) -> Result<Option<(i32, i64)>, &'static str> {
-    if from < log.log_start_offset().get() {
-        return Err(OUT_OF_RANGE);
-    }
-    let (epoch, end) = log.end_offset_for_epoch(LeaderEpoch(last_epoch)).ok_or(OUT_OF_RANGE)?;
-    Ok((epoch < LeaderEpoch(last_epoch) || end < Offset(from)).then_some((epoch.get(), end.get())))
+fn diverging(leader: &mut Partition<MemoryStorage>, last_epoch: i32, from: i64) -> Result<Option<(i32, i64)>, &'static str> {
+    let request = PartitionFetch {
+        fetch_offset: Offset(from),
+        log_start_offset: Offset(0),
+        current_leader_epoch: Some(leader.leader_epoch()),
+        last_fetched_epoch: Some(LeaderEpoch(last_epoch)),
+    };
+    let fetched = leader.fetch(Reader::Follower(FOLLOWER), &request, usize::MAX, NOW);
+    let diverging = fetched.map_err(|error| error.kafka_class())?.diverging;
+    Ok(diverging.map(|at| (at.epoch.get(), at.end_offset.get())))
 }
 
 #[test]
@@ -28,24 +45,24 @@ fn test_last_fetched_offset_validation() {
         let end = log.log_end_offset().get();
         follow(&mut log, &[placed(plain(count), end, epoch)]).unwrap();
     }
-    assert_eq!(log.log_end_offset(), Offset(17));
-    log.assign_epoch_start_offset(LeaderEpoch(10)).unwrap();
+    let mut leader = leader(log, 10);
+    assert_eq!(leader.log().log_end_offset(), Offset(17));
     for (last, from, expected) in [(2, 5, (0, 2)), (0, 4, (0, 2)), (6, 6, (4, 13)), (5, 9, (4, 13)), (10, 18, (10, 17))] {
-        assert_eq!(diverging(&log, last, from), Ok(Some(expected)), "{last} {from}");
+        assert_eq!(diverging(&mut leader, last, from), Ok(Some(expected)), "{last} {from}");
     }
     for (last, from) in [(0, 2), (7, 14), (9, 17), (10, 17)] {
-        assert_eq!(diverging(&log, last, from), Ok(None), "{last} {from}");
+        assert_eq!(diverging(&mut leader, last, from), Ok(None), "{last} {from}");
     }
-    assert_eq!(diverging(&log, 11, 5), Err(OUT_OF_RANGE));
-    hw(&mut log, 17);
-    start_at(&mut log, 5);
-    assert_eq!(diverging(&log, 2, 8), Ok(Some((2, 5))));
-    assert_eq!(diverging(&log, 0, 5), Ok(None));
-    assert_eq!(diverging(&log, 3, 5), Ok(None));
-    assert_eq!(diverging(&log, 0, 0), Err(OUT_OF_RANGE));
-    start_at(&mut log, 10);
-    assert_eq!(diverging(&log, 5, 6), Err(OUT_OF_RANGE));
-    assert_eq!(diverging(&log, 3, 6), Err(OUT_OF_RANGE));
+    assert_eq!(diverging(&mut leader, 11, 5), Err(OUT_OF_RANGE));
+    hw(leader.log_mut(), 17);
+    start_at(leader.log_mut(), 5);
+    assert_eq!(diverging(&mut leader, 2, 8), Ok(Some((2, 5))));
+    assert_eq!(diverging(&mut leader, 0, 5), Ok(None));
+    assert_eq!(diverging(&mut leader, 3, 5), Ok(None));
+    assert_eq!(diverging(&mut leader, 0, 0), Err(OUT_OF_RANGE));
+    start_at(leader.log_mut(), 10);
+    assert_eq!(diverging(&mut leader, 5, 6), Err(OUT_OF_RANGE));
+    assert_eq!(diverging(&mut leader, 3, 6), Err(OUT_OF_RANGE));
 }
 
 /// The log starts in the middle of a batch that its leader still has.
@@ -73,27 +90,29 @@ fn test_append_records_as_follower_below_log_start_offset() {
 fn test_make_leader_updates_epoch_cache() {
     let mut log = new_log(&LogConfig::default());
     follow(&mut log, &[placed(plain(2), 0, 0), placed(plain(2), 2, 5)]).unwrap();
-    log.assign_epoch_start_offset(LeaderEpoch(8)).unwrap();
-    assert_eq!(log.end_offset_for_epoch(LeaderEpoch(8)), Some((LeaderEpoch(8), Offset(4))));
-    assert_eq!(epochs(&log), [(0, 0), (5, 2), (8, 4)]);
+    let leader = leader(log, 8);
+    let end = EpochEndOffset { epoch: LeaderEpoch(8), end_offset: Offset(4) };
+    assert_eq!(leader.end_offset_for_epoch(Some(LeaderEpoch(8)), LeaderEpoch(8), true), Ok(Some(end)));
+    assert_eq!(epochs(leader.log()), [(0, 0), (5, 2), (8, 4)]);
 }
 
 #[test]
 fn test_list_offset_isolation_levels() {
-    let mut log = new_log(&LogConfig::default());
-    lead(&mut log, produced(2, 0, 0, 3).transactional(true)).unwrap();
-    let latest = |log: &Log| [log.log_end_offset(), log.high_watermark(), log.last_stable_offset()].map(Offset::get);
-    assert_eq!(latest(&log), [3, 0, 0]);
-    hw(&mut log, 1);
-    assert_eq!(latest(&log), [3, 1, 0]);
-}
-
-#[test]
-fn test_replicate_batches_up_to_leader_epoch() {
-    let mut log = new_log(&LogConfig::default());
-    let batches = [placed(plain(1), 0, 3), placed(plain(1), 1, 4), placed(plain(1), 2, 5)];
-    follow_under(&mut log, &batches, 4).unwrap();
-    assert_eq!(log.batches().unwrap(), batches[..2]);
+    let mut leader = leader(new_log(&LogConfig::default()), 5);
+    let records = produced(2, 0, 0, 3).transactional(true).build().unwrap().bytes().clone();
+    let (tv, guard) = (TransactionVersion::Unknown, VerificationGuard::SENTINEL);
+    leader.append_to_leader(records, AppendOrigin::Client, tv, guard, NOW).unwrap();
+    let offsets = |leader: &mut Partition<MemoryStorage>, spec| {
+        [FetchIsolation::LogEnd, FetchIsolation::HighWatermark, FetchIsolation::TxnCommitted].map(|isolation| {
+            let found = leader.fetch_offset_for_timestamp(spec, isolation, None, true);
+            found.unwrap().unwrap().offset.get()
+        })
+    };
+    assert_eq!(offsets(&mut leader, OffsetSpec::Latest), [3, 0, 0]);
+    hw(leader.log_mut(), 1);
+    assert_eq!(offsets(&mut leader, OffsetSpec::Latest), [3, 1, 0]);
+    assert_eq!(offsets(&mut leader, OffsetSpec::Earliest), [0, 0, 0]);
+    assert_eq!(offsets(&mut leader, OffsetSpec::EarliestLocal), [0, 0, 0]);
 }
 
 #[test]
