@@ -53,9 +53,12 @@ enum Records {
     Legacy(std::vec::IntoIter<LegacyRecord>),
 }
 
+/// A record, and what its own checksum says; only before magic 2 does a record have one.
+type Checked = (Record, Result<(), DecodeError>);
+
 impl Records {
-    /// The next record, and what its own checksum says; only before magic 2 does a record have one.
-    fn next(&mut self) -> Option<Result<(Record, Result<(), DecodeError>), DecodeError>> {
+    /// The next record.
+    fn next(&mut self) -> Option<Result<Checked, DecodeError>> {
         match self {
             Self::None => None,
             Self::V2(records) => records.next().map(|record| record.map(|record| (record, Ok(())))),
