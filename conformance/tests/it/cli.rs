@@ -60,6 +60,8 @@ fn a_divergence_is_exit_1_and_reproducible() {
     assert!(said.contains(&format!("cargo run --release -- trace replay {}", path.display())), "{said}");
 }
 
+type Change = fn(&mut Trace);
+
 /// A trace that the model has never heard of gets no verdict from it, and one that says otherwise than it is gets a bad one.
 #[test]
 fn a_trace_is_what_it_says() {
@@ -77,7 +79,7 @@ fn a_trace_is_what_it_says() {
     ]);
     assert_eq!(code(&checked), 1);
     let trace = read_trace(&dir.path().join("raw.chain.false-duplicate.json")).unwrap();
-    let replayed = |change: fn(&mut Trace)| {
+    let replayed = |change: Change| {
         let mut trace = trace.clone();
         change(&mut trace);
         let path = dir.path().join("changed.json");
@@ -85,7 +87,7 @@ fn a_trace_is_what_it_says() {
         let output = cleanslate(&["trace", "replay", &path.display().to_string()]);
         (code(&output), text(&output.stdout).lines().last().unwrap_or_default().to_owned())
     };
-    let cases: [(i32, &str, fn(&mut Trace)); 9] = [
+    let cases: [(i32, &str, Change); 9] = [
         (0, "is violated after the last", |_| ()),
         (0, "the topology 'by-hand' is not the model's", |t| t.scenario.topology = "by-hand".to_owned()),
         (3, "no verdict: the model has no topology 'ring'", |t| t.scenario.topology = "ring".to_owned()),
