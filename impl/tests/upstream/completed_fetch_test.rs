@@ -356,7 +356,7 @@ fn test_parse_corrupted_record() {
     blocked(&mut fetch(4, UNCOMMITTED, bytes, &[]), 4);
 }
 
-/// Not one of Kafka's: damage within a batch, where checksums do not count or are right. What is in front of it comes first.
+/// Beyond Kafka's own tests: damage within a batch, where checksums do not count or are right. What is in front of it comes first.
 #[test]
 fn damage_within_a_batch_blocks_behind_what_can_be_read() {
     let mut counted = BytesMut::from(&plain(0, 3)[..]);
@@ -381,7 +381,7 @@ fn damage_within_a_batch_blocks_behind_what_can_be_read() {
     blocked(&mut fetch(0, UNCOMMITTED, wrapper, &[]).max_decompressed_bytes(10), 0);
 }
 
-/// Not one of Kafka's: a barrier is no record in either isolation level, at any place of a fetch, and the position goes over it.
+/// Beyond Kafka's own tests: a barrier is no record in either isolation level, at any place of a fetch, and the position goes over it.
 #[test]
 fn a_barrier_is_never_handed_out() {
     let barrier = |offset: i64| {
