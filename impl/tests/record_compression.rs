@@ -101,7 +101,9 @@ fn what_kafka_takes_for_a_stream() {
     ok(Compression::Snappy, &snappy[20..], b"payload"); // one raw block without the framing
     ok(Compression::Snappy, &snappy[..16], b"");
     ok(Compression::Snappy, &[&snappy[..], &[0; 3]].concat(), b"payload"); // no length of a chunk
-    ok(Compression::Snappy, &[&snappy[..], &snappy[..15]].concat(), b"payload"); // no header
+    // Sixteen bytes between chunks that begin like a header, and at the beginning a header of any version.
+    ok(Compression::Snappy, &[&snappy[..], &hex("82534e41"), &[0x51; 12], &snappy[16..]].concat(), b"payloadpayload");
+    ok(Compression::Snappy, &[&hex("82534e4150505900 00000000 00000001")[..], &snappy[16..]].concat(), b"payload");
     let lz4 = compress(Compression::Lz4, &seven).unwrap();
     ok(Compression::Lz4, &[&lz4[..], b"junk"].concat(), b"payload");
     // A content size, a block checksum, and a content checksum that is not looked at.
@@ -117,6 +119,41 @@ fn what_kafka_takes_for_a_stream() {
     ok(Compression::Zstd, &[&zstd[..], &zstd[..]].concat(), b"payloadpayload");
 }
 
+/// What Java's reader makes of members and of what follows them.
+#[test]
+fn members_of_a_gzip_stream() {
+    let member = compress(Compression::Gzip, b"payload").unwrap();
+    let with = |flags: u8, fields: &[u8]| {
+        let mut header = member[..10].to_vec();
+        header[3] = flags;
+        [&header[..], fields, &member[10..]].concat()
+    };
+    let of = |stream: &[u8]| decompress(Compression::Gzip, stream, 100).ok();
+    let (one, two) = (Some(Bytes::from_static(b"payload")), Some(Bytes::from_static(b"payloadpayload")));
+    for flags in [0x20, 0x40, 0x80, 0xe1] {
+        assert_eq!(of(&with(flags, b"")), one, "{flags:02x}: reserved");
+    }
+    assert_eq!(of(&with(4, b"\x02\0ab")), one, "an extra field");
+    assert_eq!(of(&with(0x18, b"name\0comment\0")), one);
+    let mut header = member[..10].to_vec();
+    header[3] = 2;
+    let checksum = u16::try_from(crc32fast::hash(&header) & 0xffff).unwrap().to_le_bytes();
+    assert_eq!(of(&with(2, &checksum)), one);
+    assert_eq!(of(&with(2, &[checksum[0] ^ 1, checksum[1]])), None);
+    assert_eq!(of(&with(8, b"name")[..14]), None, "a name without an end");
+    let then = |tail: &[u8]| of(&[&member[..], tail].concat());
+    assert_eq!(then(&member), two);
+    assert_eq!(then(&with(8, b"n\0")), two);
+    for ignored in [&member[..3], &member[..18], &with(2, &[0; 2]), &[0; 30], &[0x1f; 30]] {
+        assert_eq!(then(ignored), one, "{ignored:02x?}");
+    }
+    assert_eq!(then(&member[..19]), None, "a member that is cut");
+    let mut wrong = member.to_vec();
+    let last = wrong.len() - 1;
+    wrong[last] ^= 1;
+    assert_eq!((of(&wrong), of(&member[..last])), (None, None), "its length is wrong or cut");
+}
+
 #[test]
 fn what_kafka_refuses_as_a_stream() {
     let refused = |codec, text: &str| {
@@ -129,9 +166,12 @@ fn what_kafka_refuses_as_a_stream() {
     }
     refused(Compression::Gzip, "1f8b08000000000000ff 8b63606060ca0e2823123000002b7c8aa2300000"); // cut
     refused(Compression::Gzip, "1f8b08000000000000ff 8b63606060ca0e2823123000002b7c8aa330000000"); // wrong CRC
-    refused(Compression::Snappy, "82534e4150505900 00000000 00000001"); // version 0
+    refused(Compression::Snappy, "82534e4150505900 00000001 00000001 82534e4150505900 00000000 00000001"); // version 0 between chunks
+    refused(Compression::Snappy, "82534e4150505900 00000001 00000001 82534e4150505900 00000001 000000"); // a header between chunks is cut
     refused(Compression::Snappy, "82534e4150505900 00000001 00000001 ffffffff 00"); // a negative length
     refused(Compression::Snappy, "82534e4150505900 00000001 00000001 00000002 05 00"); // a damaged block
+    refused(Compression::Gzip, "1f8b08000000000000ff 4b044a0000 7a4fdea2 04000000"); // reaches in front of its beginning
+    refused(Compression::Lz4, "04224d18 6440 a7 00000000 000000"); // the content's checksum is cut
     refused(Compression::Lz4, "04224d18 6040 82"); // no end mark
     refused(Compression::Lz4, "04224d18 6040 83 00000000"); // a wrong checksum of the descriptor
     refused(Compression::Lz4, "04224d19 6040 82 00000000"); // another magic

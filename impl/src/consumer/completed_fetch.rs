@@ -30,6 +30,7 @@ pub struct CompletedFetch {
     /// Producers in an aborted transaction where the consumer is.
     aborted: BTreeSet<ProducerId>,
     current: Option<Current>,
+    last_epoch: Option<LeaderEpoch>,
     position: Offset,
     /// A record that a deserializer refused, to be tried again.
     refused: Option<Fetched>,
@@ -92,6 +93,7 @@ impl CompletedFetch {
             ahead,
             aborted: BTreeSet::new(),
             current: None,
+            last_epoch: None,
             position,
             refused: None,
             corrupt: None,
@@ -117,10 +119,11 @@ impl CompletedFetch {
         self.position
     }
 
-    /// Epoch of the leader that appended the batch at the position; `None` where there is none.
+    /// Epoch of the leader that appended the last batch that was come to, to be committed with the position; `None` where there
+    /// was none yet, or where it has none.
     #[must_use]
     pub fn last_epoch(&self) -> Option<LeaderEpoch> {
-        self.current.as_ref().and_then(|current| epoch_of(&current.batch))
+        self.last_epoch
     }
 
     /// Whether all of it was handed out or skipped.
@@ -225,6 +228,7 @@ impl CompletedFetch {
             self.consumed = true;
             return Ok(());
         };
+        self.last_epoch = epoch_of(&batch);
         // Before magic 2, every record has a checksum of its own.
         if self.check_crcs && batch.magic() >= MAGIC_V2 {
             batch.ensure_valid()?;
@@ -261,7 +265,7 @@ fn is_control(batch: &AnyBatch) -> bool {
 }
 
 fn epoch_of(batch: &AnyBatch) -> Option<LeaderEpoch> {
-    Some(batch.leader_epoch()).filter(|epoch| epoch.get() >= 0)
+    Some(batch.leader_epoch()).filter(|epoch| *epoch != LeaderEpoch::NONE)
 }
 
 fn timestamp_type_of(batch: &AnyBatch) -> Option<TimestampType> {

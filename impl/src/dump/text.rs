@@ -26,7 +26,7 @@ pub(super) enum More {
 }
 
 impl Shown {
-    /// Shows the records of a batch one by one, up to an error.
+    /// Shows the records of a batch one by one, up to an error; those of a compressed batch only when all of them can be read.
     pub(super) fn each(
         batch: &AnyBatch,
         position: u64,
@@ -36,6 +36,10 @@ impl Shown {
         let failed = |source| DumpError::Batch { position, source };
         match batch {
             AnyBatch::V2(batch) => {
+                // Kafka reads all records of a compressed batch before it shows the first.
+                if batch.attributes().compression() != Some(Compression::None) {
+                    batch.outlines(max_decompressed_bytes).try_for_each(|outline| outline.map(drop)).map_err(failed)?;
+                }
                 let mut reader = batch.record_reader(max_decompressed_bytes);
                 while let Some(read) = reader.next_with(|record, header| record.with_stored_headers(header)) {
                     let (record, headers) = read.map_err(failed)?;

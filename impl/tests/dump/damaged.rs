@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes};
 use cleanslate_log::dump::DumpOptions;
-use cleanslate_log::record::{ATTRIBUTES_POSITION, BatchBuilder, HEADER_BYTES, MAGIC_POSITION, RecordBatch};
+use cleanslate_log::record::{ATTRIBUTES_POSITION, BatchBuilder, Compression, HEADER_BYTES, MAGIC_POSITION, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::Offset;
 
@@ -59,6 +59,20 @@ fn records_in_front_of_damage_are_printed() {
     bytes[HEADER_BYTES - 1] = 1;
     let dumped = dump(&log(&bytes), &[NAMES[0]], deep());
     assert_eq!((dumped.out.matches("| offset: ").count(), dumped.error.is_some()), (0, true), "{}", dumped.out);
+}
+
+/// All records of a compressed batch are read before the first is printed.
+#[test]
+fn of_a_damaged_compressed_batch_no_record_is_printed() {
+    let batch = BatchBuilder::new(Offset(7)).compression(Compression::Gzip).record(None, Some(b"a")).record(None, Some(b"b"));
+    let mut bytes = batch.build().unwrap().bytes().to_vec();
+    let shown = |bytes: &[u8]| {
+        let dumped = dump(&log(bytes), &[NAMES[0]], deep());
+        (dumped.out.matches("| offset: ").count(), dumped.error.is_some())
+    };
+    assert_eq!(shown(&bytes), (2, false));
+    bytes[HEADER_BYTES - 1] = 3;
+    assert_eq!(shown(&bytes), (0, true));
 }
 
 /// Findings are told by their offset, each offset once: of two batches in place of one offset, the later counts.

@@ -381,6 +381,20 @@ fn damage_within_a_batch_blocks_behind_what_can_be_read() {
     blocked(&mut fetch(0, UNCOMMITTED, wrapper, &[]).max_decompressed_bytes(10), 0);
 }
 
+/// Beyond Kafka's own tests: the epoch to commit stays when all is consumed.
+#[test]
+fn the_epoch_of_the_last_batch_stays() {
+    let batch = BatchBuilder::new(Offset(0)).leader_epoch(LeaderEpoch(7)).record(None, Some(b"v")).build().unwrap();
+    let mut fetched = fetch(0, UNCOMMITTED, batch.bytes().clone(), &[]);
+    assert_eq!(fetched.last_epoch(), None);
+    assert_eq!((offsets(&mut fetched, 10), fetched.is_consumed(), fetched.last_epoch()), (vec![0], true, Some(LeaderEpoch(7))));
+    let mut damaged = batch.bytes().to_vec();
+    *damaged.last_mut().unwrap() ^= 1;
+    let mut fetched = fetch(0, UNCOMMITTED, damaged.into(), &[]);
+    assert!(fetched.fetch_raw(1).is_err());
+    assert_eq!(fetched.last_epoch(), Some(LeaderEpoch(7)), "it is known before the checksum is looked at");
+}
+
 /// Beyond Kafka's own tests: a barrier is no record in either isolation level, at any place of a fetch, and the position goes over it.
 #[test]
 fn a_barrier_is_never_handed_out() {

@@ -81,6 +81,9 @@ impl Blocks {
         let header = self.input.u32_le()?;
         let length = usize::try_from(header & !STORED).unwrap_or(usize::MAX);
         if length == 0 {
+            if frame.content_checksum {
+                self.input.u32_le()?;
+            }
             return Ok(false);
         }
         if length > frame.max_block_bytes {
@@ -115,6 +118,8 @@ fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Resul
 struct Frame {
     max_block_bytes: usize,
     block_checksums: bool,
+    /// Behind the end mark; it has to be there, whatever it says.
+    content_checksum: bool,
 }
 
 impl Frame {
@@ -132,7 +137,7 @@ impl Frame {
         if input.u8()? != descriptor_checksum(covered) && checksum == DescriptorChecksum::Verify {
             return Err(Failure::Corrupt("the checksum of the frame descriptor is wrong"));
         }
-        Ok(Self { max_block_bytes, block_checksums: flags & 0x10 != 0 })
+        Ok(Self { max_block_bytes, block_checksums: flags & 0x10 != 0, content_checksum: flags & 0x04 != 0 })
     }
 }
 

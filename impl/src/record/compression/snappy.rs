@@ -8,7 +8,7 @@ use super::{Failure, Output};
 const MAGIC: [u8; 8] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0];
 /// The magic, the version and the oldest version that can read it.
 const HEADER_BYTES: usize = 16;
-/// What Kafka's writers put in both version fields, and the least that its readers accept.
+/// What Kafka's writers put in both version fields, and the least that its readers accept between chunks.
 const VERSION: i32 = 1;
 /// Of the length in front of a block.
 const LENGTH_BYTES: usize = 4;
@@ -31,7 +31,7 @@ pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The blocks of a stream (Java: `SnappyInputStream`). Input without the header is one raw block, and a header may stand
-/// between chunks, where streams were concatenated.
+/// between chunks, where streams were concatenated. Only there does its version count.
 pub(super) struct Blocks {
     rest: Bytes,
     started: bool,
@@ -42,23 +42,24 @@ impl Blocks {
         Self { rest: bytes, started: false }
     }
 
-    /// Decodes a block; false at the end. Fewer bytes than a chunk's length end the stream, and so does what begins like a
-    /// header but is none.
+    /// Decodes a block; false at the end. Fewer bytes than a chunk's length end the stream. What begins like a header is skipped
+    /// as one, whatever follows its first four bytes.
     pub(super) fn step(&mut self, out: &mut Output) -> Result<bool, Failure> {
         if !self.started {
             self.started = true;
             if self.rest.is_empty() {
                 return Err(Failure::Corrupt("it is empty"));
             }
-            if !self.skip_header()? {
+            if self.rest.len() < HEADER_BYTES || !self.rest.starts_with(&MAGIC) {
                 block(&std::mem::take(&mut self.rest), out)?;
                 return Ok(true);
             }
+            self.rest.advance(HEADER_BYTES);
         }
         while self.rest.first_chunk::<4>().is_some_and(|length| MAGIC.starts_with(length)) {
-            if !self.skip_header()? {
-                return Ok(false);
-            }
+            let header = self.rest.first_chunk::<HEADER_BYTES>().ok_or(Failure::Corrupt("a header between chunks is cut"))?;
+            check_version(header)?;
+            self.rest.advance(HEADER_BYTES);
         }
         let Some((length, after)) = self.rest.split_first_chunk::<4>() else { return Ok(false) };
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
@@ -67,24 +68,15 @@ impl Blocks {
         self.rest.advance(LENGTH_BYTES + length);
         Ok(true)
     }
-
-    /// Goes behind a header; false when there is none.
-    fn skip_header(&mut self) -> Result<bool, Failure> {
-        let is_header = has_header(&self.rest)?;
-        if is_header {
-            self.rest.advance(HEADER_BYTES);
-        }
-        Ok(is_header)
-    }
 }
 
-/// Whether the bytes begin with a header.
-fn has_header(bytes: &[u8]) -> Result<bool, Failure> {
-    let Some(versions) = bytes.first_chunk::<HEADER_BYTES>().and_then(|header| header.strip_prefix(&MAGIC)) else {
-        return Ok(false);
-    };
-    let version = versions.first_chunk::<4>().map_or(0, |version| i32::from_be_bytes(*version));
-    if version < VERSION { Err(Failure::Corrupt("its version is below 1")) } else { Ok(true) }
+/// The version of a header, if it is one.
+fn check_version(header: &[u8; HEADER_BYTES]) -> Result<(), Failure> {
+    let version = header.strip_prefix(&MAGIC).and_then(|versions| versions.first_chunk::<4>());
+    match version {
+        Some(version) if i32::from_be_bytes(*version) < VERSION => Err(Failure::Corrupt("its version is below 1")),
+        _ => Ok(()),
+    }
 }
 
 fn block(bytes: &[u8], out: &mut Output) -> Result<(), Failure> {
