@@ -125,7 +125,7 @@ fn upstream_file(module: &[&str]) -> Option<PathBuf> {
 #[test]
 fn the_table_of_upstream_tests_names_the_tests_that_there_are() {
     let table = std::fs::read_to_string(root().join("specs/upstream-tests.md")).unwrap();
-    // Paths of functions; a type has a great first letter.
+    // Paths of functions; a type begins with a capital letter.
     let is_test = |word: &&str| word.contains("::") && !word.contains(' ') && word.starts_with(|c: char| c.is_ascii_lowercase());
     let named: Vec<&str> = table.split('`').filter(is_test).collect();
     for name in &named {
