@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! What Kafka's PartitionTest and the test of the epoch checkpoint say: here of the log, in `roles` of who leads, in `in_sync` of who has
-//! what the leader has.
+//! what the leader has. In `rules` is what they do not say.
 
 mod in_sync;
 mod roles;
+mod rules;
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;

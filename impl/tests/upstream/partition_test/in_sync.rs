@@ -16,7 +16,7 @@ use crate::upstream::support::{NOW, follow, later, new_log, placed, plain};
 type Replica = Partition<MemoryStorage>;
 
 /// A replica with records of epoch 4, of which nothing was heard yet.
-fn seeded(records: usize, min_in_sync_replicas: usize) -> Replica {
+pub(super) fn seeded(records: usize, min_in_sync_replicas: usize) -> Replica {
     let mut log = new_log(&LogConfig::default());
     for offset in 0..records {
         follow(&mut log, &[placed(plain(1), i64::try_from(offset).unwrap(), 4)]).unwrap();
@@ -25,11 +25,11 @@ fn seeded(records: usize, min_in_sync_replicas: usize) -> Replica {
     Partition::new(broker(0), log, config)
 }
 
-fn brokers(indexes: &[i32]) -> BTreeSet<NodeId> {
+pub(super) fn brokers(indexes: &[i32]) -> BTreeSet<NodeId> {
     indexes.iter().map(|index| broker(*index)).collect()
 }
 
-fn high_watermark(partition: &Replica) -> i64 {
+pub(super) fn high_watermark(partition: &Replica) -> i64 {
     partition.log().high_watermark().get()
 }
 
