@@ -37,6 +37,7 @@ fn a_fetch_that_diverges_is_not_noted() {
             log_start_offset: Offset(0),
             current_leader_epoch: Some(LeaderEpoch(4)),
             last_fetched_epoch: Some(LeaderEpoch(4)),
+            topic_id: None,
         };
         let diverging = partition.fetch(Reader::Follower(broker(1)), &request, usize::MAX, later(after_ms)).unwrap().diverging;
         (diverging, follower_state(&partition, broker(1)), partition.isr_change().is_some())
