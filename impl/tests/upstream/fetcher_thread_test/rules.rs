@@ -57,6 +57,20 @@ fn without_an_end_of_the_epoch_the_initial_offset_counts() {
     assert_eq!(cluster.ends(&partition).1, 1);
 }
 
+/// Beyond Kafka's own tests: an epoch that ends at no offset cuts the log where the fetcher has begun.
+#[test]
+fn an_epoch_that_ends_nowhere_cuts_at_the_initial_offset() {
+    let nowhere = |epoch| EpochEndOffset { epoch: LeaderEpoch(epoch), end_offset: Offset::UNKNOWN };
+    for epoch in [-1, 0, i32::MAX] {
+        let (mut cluster, partition) = (Cluster::new(TruncationMode::BeforeFetch), topic("topic"));
+        cluster.follow(&partition, of_epochs(&[0, 0, 0]));
+        cluster.add(&partition, 1, 1);
+        let requests = cluster.fetcher.truncation_plan(&cluster.followers, NOW).requests;
+        cluster.on_epochs(&requests, vec![(partition.clone(), Ok(Some(nowhere(epoch))))]);
+        assert_eq!((&cluster.events[0].1, cluster.ends(&partition).1), (&cut(1, true), 1));
+    }
+}
+
 /// Beyond Kafka's own tests: an answer that fences the request of an earlier epoch does not concern the one that is known now.
 #[test]
 fn only_the_known_epoch_can_be_fenced() {
@@ -221,5 +235,35 @@ fn an_equal_log_end_does_not_cut() {
             assert_eq!(cluster.events.last(), Some(&(partition.clone(), FetcherEvent::Resumed(Offset(2)))));
             assert_eq!((cluster.ends(&partition), cluster.state(&partition).lag), ((0, 2, 0), Some(end - 2)));
         }
+    }
+}
+
+/// Beyond Kafka's own tests: while a partition waits, or its offset is being reset, no answer to a fetch counts.
+#[test]
+fn an_answer_that_is_not_waited_for_is_ignored() {
+    for (error, event) in [
+        (LeaderError::OffsetOutOfRange, FetcherEvent::OutOfRange),
+        (LeaderError::Other, FetcherEvent::Delayed(LeaderError::Other)),
+    ] {
+        let (mut cluster, partition) = following(TruncationMode::OnFetch, &[0], 0);
+        cluster.fetcher = Fetcher::new(FetcherConfig { backoff_ms: 250, ..FetcherConfig::default() });
+        cluster.add(&partition, 1, 0);
+        cluster.lead(&partition, of_epochs(&[0, 0]), 0);
+        let requests = cluster.requests();
+        let answers = cluster.answer_fetch(&requests);
+        cluster.on_fetch(&requests, vec![(partition.clone(), Err(error))]);
+        assert_eq!(cluster.events, [(partition.clone(), event)]);
+        let before = cluster.state(&partition);
+        for ms in [0, 249] {
+            cluster.now = later(ms);
+            cluster.on_fetch(&requests, answers.clone());
+            assert_eq!(cluster.events.last(), Some(&(partition.clone(), FetcherEvent::Ignored)));
+            assert_eq!((cluster.state(&partition), cluster.ends(&partition).1), (before, 1));
+        }
+        cluster.now = later(250);
+        cluster.reset();
+        cluster.on_fetch(&requests, answers);
+        assert_eq!((cluster.appends(), cluster.state(&partition).delayed_until), (1, None));
+        assert!(cluster.same_logs(&partition));
     }
 }
