@@ -1,5 +1,6 @@
 //! Which requests a partition answers: those of its leader epoch, and those for a leader only if it leads (Kafka: `Partition.getLocalLog`,
-//! `fetchRecords`, `lastOffsetForLeaderEpoch`, `fetchOffsetSnapshot`, `fetchOffsetForTimestamp`, `appendRecordsToLeader`).
+//! `fetchRecords`, `lastOffsetForLeaderEpoch`, `fetchOffsetSnapshot`, `fetchOffsetForTimestamp`, `appendRecordsToLeader`,
+//! `deleteRecordsOnLeader`).
 
 use bytes::Bytes;
 
@@ -9,6 +10,7 @@ use super::partition::Partition;
 use crate::log::{
     AppendResult, FetchData, FetchIsolation, OffsetSnapshot, OffsetSpec, PartitionLog, ReadError, TimestampAndOffset,
 };
+use crate::log_dir::Uuid;
 use crate::psm::{AppendOrigin, TransactionVersion, VerificationGuard, VerificationRequest};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, NodeId, Offset, OffsetMetadata, TimestampMs};
@@ -38,6 +40,8 @@ pub struct PartitionFetch {
     pub current_leader_epoch: Option<LeaderEpoch>,
     /// The leader epoch of the batch before `fetch_offset`, if there is one and the reader wants to know whether it is the same here.
     pub last_fetched_epoch: Option<LeaderEpoch>,
+    /// The id of the topic that the reader means, if it tells. A broker finds the partition by it, which does not look at it.
+    pub topic_id: Option<Uuid>,
 }
 
 /// Where a log stood before a read, as the answer tells it (Kafka: `LogReadInfo`).
@@ -73,6 +77,15 @@ pub struct Fetched {
     pub diverging: Option<EpochEndOffset>,
     /// Where the log stood before the read.
     pub offsets: ReadOffsets,
+}
+
+/// What a leader did about a request to delete records (Kafka: `LogDeleteRecordsResult`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeletedRecords {
+    /// The first offset that was to stay; the request is done when the low watermark has reached it.
+    pub requested_offset: Offset,
+    /// The smallest log start offset of the leader and those followers that are not fenced.
+    pub low_watermark: Offset,
 }
 
 impl<S: Storage> Partition<S> {
@@ -238,5 +251,25 @@ impl<S: Storage> Partition<S> {
     ) -> Result<VerificationGuard, PartitionError> {
         self.check_access(None, true)?;
         Ok(self.log.maybe_start_transaction_verification(request, now)?)
+    }
+
+    /// Gives up the records below an offset for a client; -1 means all below the high watermark (`DeleteRecordsRequest.HIGH_WATERMARK`).
+    /// A topic that is compacted only loses no records; one with no policy at all may.
+    ///
+    /// # Errors
+    /// [`PartitionError::NotLeaderOrFollower`]; [`PartitionError::PolicyViolation`]; [`PartitionError::NegativeOffset`]; or as
+    /// [`PartitionLog::maybe_increment_log_start_offset`], as beyond the high watermark.
+    pub fn delete_records_on_leader(&mut self, offset: Offset) -> Result<DeletedRecords, PartitionError> {
+        self.check_access(None, true)?;
+        let config = self.log.config();
+        if config.compact && !config.delete {
+            return Err(PartitionError::PolicyViolation);
+        }
+        let requested_offset = if offset == Offset::UNKNOWN { self.log.high_watermark() } else { offset };
+        if requested_offset < Offset(0) {
+            return Err(PartitionError::NegativeOffset(requested_offset));
+        }
+        self.log.maybe_increment_log_start_offset(requested_offset)?;
+        Ok(DeletedRecords { requested_offset, low_watermark: self.low_watermark() })
     }
 }

@@ -45,6 +45,12 @@ pub enum PartitionError {
         /// Where the leader epoch begins.
         epoch_start: Offset,
     },
+    /// Records are to be deleted of a topic that is compacted only.
+    #[error("no records are deleted of a log that is compacted only")]
+    PolicyViolation,
+    /// Records are to be deleted up to no offset of a log.
+    #[error("records deleted up to offset {0}, expected -1, 0 or above")]
+    NegativeOffset(Offset),
     /// The log refuses to be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -64,7 +70,8 @@ impl PartitionError {
             Self::FencedLeaderEpoch { .. } => "FencedLeaderEpochException",
             Self::UnknownLeaderEpoch { .. } | Self::UnrecognizedReplica { knows_epoch: true, .. } => "UnknownLeaderEpochException",
             Self::NotLeaderOrFollower | Self::UnrecognizedReplica { knows_epoch: false, .. } => "NotLeaderOrFollowerException",
-            Self::UnknownFetchedEpoch(_) => "OffsetOutOfRangeException",
+            Self::UnknownFetchedEpoch(_) | Self::NegativeOffset(_) => "OffsetOutOfRangeException",
+            Self::PolicyViolation => "PolicyViolationException",
             Self::OffsetNotAvailable { .. } => "OffsetNotAvailableException",
             Self::Read(error) => error.kafka_class(),
             Self::Append(error) => error.kafka_class(),

@@ -1,5 +1,6 @@
 //! What a fetcher knows of a partition (Kafka: `PartitionFetchState`, `ReplicaState`, `InitialFetchState`).
 
+use crate::log_dir::Uuid;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// What comes next for a partition.
@@ -19,6 +20,8 @@ pub enum FetchPhase {
 /// With what a follower begins to fetch under a leader epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InitialFetchState {
+    /// The id of the topic, if it is known.
+    pub topic_id: Option<Uuid>,
     /// The leader epoch.
     pub current_leader_epoch: LeaderEpoch,
     /// From where: the log end offset, or the high watermark of a log without leader epochs. Below 0 the leader is asked.
@@ -28,6 +31,8 @@ pub struct InitialFetchState {
 /// What a fetcher knows of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionFetchState {
+    /// The id of the topic, if it is known.
+    pub topic_id: Option<Uuid>,
     /// From where it fetches next.
     pub fetch_offset: Offset,
     /// How many records it was behind the leader's high watermark after the last answer.
@@ -55,6 +60,12 @@ impl PartitionFetchState {
     #[must_use]
     pub fn is_ready_for_fetch(&self, now: TimestampMs) -> bool {
         self.phase == FetchPhase::Fetching && !self.is_delayed(now)
+    }
+
+    /// Whether the follower had all that is replicated after the last answer (Kafka: `isReplicaInSync`).
+    #[must_use]
+    pub fn is_in_sync(&self) -> bool {
+        self.lag.is_some_and(|lag| lag <= 0)
     }
 
     /// Whether the log may have to be cut next.

@@ -7,7 +7,7 @@ use super::divergence::TruncationPoint;
 use super::error::{FollowError, LeaderError};
 use super::fetch_state::{FetchPhase, InitialFetchState, PartitionFetchState};
 use super::partition::Partition;
-use crate::log_dir::TopicPartition;
+use crate::log_dir::{TopicPartition, Uuid};
 use crate::storage::Storage;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
@@ -124,6 +124,7 @@ impl Fetcher {
                 FetchPhase::Truncating
             };
             PartitionFetchState {
+                topic_id: initial.topic_id,
                 fetch_offset: initial.offset,
                 lag: None,
                 current_leader_epoch: initial.current_leader_epoch,
@@ -141,16 +142,37 @@ impl Fetcher {
         self.states.remove(partition)
     }
 
-    /// What to fetch: all partitions that are ready, those first that have waited longest. `now` in milliseconds.
+    /// Notes what ids the topics of partitions have by now; whoever is not fetched is left out. Nobody's turn changes (Kafka:
+    /// `maybeUpdateTopicIds`).
+    pub fn maybe_update_topic_ids(&mut self, partitions: &[TopicPartition], topic_id: impl Fn(&str) -> Option<Uuid>) {
+        for partition in partitions {
+            if let Some(state) = self.states.get_mut(partition) {
+                state.topic_id = topic_id(&partition.topic);
+            }
+        }
+    }
+
+    /// What to fetch: all partitions that are ready, those first that have waited longest. Those that are throttled are left out, unless
+    /// they are in sync: the caller names them only while their quota is exceeded (Kafka: `RemoteLeaderEndPoint.buildFetch`). `now` in
+    /// milliseconds.
     #[must_use]
-    pub fn fetch_requests<S: Storage>(&self, replicas: &Replicas<S>, now: TimestampMs) -> Vec<(TopicPartition, PartitionFetch)> {
-        let requests = self.in_turn().into_iter().filter(|(_, state)| state.is_ready_for_fetch(now));
+    pub fn fetch_requests<S: Storage>(
+        &self,
+        replicas: &Replicas<S>,
+        throttled: &BTreeSet<TopicPartition>,
+        now: TimestampMs,
+    ) -> Vec<(TopicPartition, PartitionFetch)> {
+        let requests = self.in_turn().into_iter().filter(|(partition, state)| {
+            let waits = throttled.contains(*partition) && !state.is_in_sync();
+            state.is_ready_for_fetch(now) && !waits
+        });
         let requests = requests.filter_map(|(partition, state)| {
             let request = PartitionFetch {
                 fetch_offset: state.fetch_offset,
                 log_start_offset: replicas.get(partition)?.log().log_start_offset(),
                 current_leader_epoch: Some(state.current_leader_epoch),
                 last_fetched_epoch: state.last_fetched_epoch.filter(|_| self.config.truncation == TruncationMode::OnFetch),
+                topic_id: state.topic_id,
             };
             Some((partition.clone(), request))
         });

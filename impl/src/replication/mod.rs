@@ -10,7 +10,7 @@
 //! Nothing is sent here: requests and answers are values, which the caller carries. What Kafka does under one lock while it waits for
 //! an answer is a state here ([`FetchPhase`]), so that answers may come late, or not at all.
 //!
-//! Not there: reassignment, the choice of a replica by rack, quotas, topic ids, and epochs of brokers.
+//! Not there: reassignment, the choice of a replica by rack, what a quota is, fetch sessions, and epochs of brokers.
 
 mod access;
 mod answers;
@@ -23,7 +23,7 @@ mod replica;
 mod reset;
 mod truncation;
 
-pub use access::{Fetched, PartitionFetch, ReadOffsets, Reader};
+pub use access::{DeletedRecords, Fetched, PartitionFetch, ReadOffsets, Reader};
 pub use divergence::{EpochEndOffset, FetchPoint, OutOfRange, TruncationPoint, fetch_point, out_of_range, truncation_point};
 pub use error::{FollowError, LeaderError, PartitionError, UnrequestedPartition};
 pub use fetch_state::{FetchPhase, InitialFetchState, PartitionFetchState};

@@ -69,7 +69,8 @@ pub struct Partition<S> {
     pending_isr: Option<BTreeSet<NodeId>>,
     /// A leader's knowledge of the other replicas.
     followers: BTreeMap<NodeId, ReplicaState>,
-    unavailable: BTreeSet<NodeId>,
+    fenced: BTreeSet<NodeId>,
+    shutting_down: BTreeSet<NodeId>,
 }
 
 impl<S: Storage> Partition<S> {
@@ -87,7 +88,8 @@ impl<S: Storage> Partition<S> {
             isr: BTreeSet::new(),
             pending_isr: None,
             followers: BTreeMap::new(),
-            unavailable: BTreeSet::new(),
+            fenced: BTreeSet::new(),
+            shutting_down: BTreeSet::new(),
         }
     }
 
@@ -166,9 +168,23 @@ impl<S: Storage> Partition<S> {
         self.is_leader() && self.isr.len() < self.config.min_in_sync_replicas.min(replicas)
     }
 
-    /// Says which brokers are fenced or are shutting down; they do not come into sync, and nothing waits for them to.
-    pub fn set_unavailable(&mut self, brokers: BTreeSet<NodeId>) {
-        self.unavailable = brokers;
+    /// Says which brokers are fenced and which are shutting down: neither come into sync, and nothing waits for them to. The records that
+    /// one has which is shutting down count still, those of one that is fenced do not (Kafka: `MetadataCache.hasAliveBroker`).
+    pub fn set_unavailable(&mut self, fenced: BTreeSet<NodeId>, shutting_down: BTreeSet<NodeId>) {
+        self.fenced = fenced;
+        self.shutting_down = shutting_down;
+    }
+
+    /// Whether a broker may come into sync (Kafka: `isReplicaIsrEligible`).
+    fn is_eligible(&self, replica: NodeId) -> bool {
+        !self.fenced.contains(&replica) && !self.shutting_down.contains(&replica)
+    }
+
+    /// Up to where no replica has records any more, as far as this one knows, if it leads (Kafka: `lowWatermarkIfLeader`); that of a
+    /// follower that has not fetched yet is [`Offset::UNKNOWN`].
+    pub(super) fn low_watermark(&self) -> Offset {
+        let alive = self.followers.iter().filter(|(id, _)| !self.fenced.contains(id));
+        alive.map(|(_, follower)| follower.log_start_offset).fold(self.log.log_start_offset(), Offset::min)
     }
 
     /// This replica leads, says the controller; tells whether it did not before. An older word than the one that is known is ignored.
@@ -285,7 +301,7 @@ impl<S: Storage> Partition<S> {
     /// time. Without the second rule one that has only what an earlier leader counted as replicated could be elected.
     fn maybe_expand_isr(&mut self, replica: NodeId, end: Offset) {
         let in_sync = end >= self.log.high_watermark() && self.leader_epoch_start_offset.is_some_and(|start| end >= start);
-        let may_join = !self.isr.contains(&replica) && !self.unavailable.contains(&replica);
+        let may_join = !self.isr.contains(&replica) && self.is_eligible(replica);
         if self.pending_isr.is_none() && may_join && in_sync && self.is_leader() {
             let mut isr = self.isr.clone();
             isr.insert(replica);
@@ -302,7 +318,7 @@ impl<S: Storage> Partition<S> {
         let end = self.log.log_end_offset();
         let (in_sync, max_lag_ms) = (self.maximal_isr(), self.config.replica_lag_time_max_ms);
         let waited_for = self.followers.iter().filter(|(id, follower)| {
-            let may_join = follower.is_caught_up(end, now, max_lag_ms) && !self.unavailable.contains(id);
+            let may_join = follower.is_caught_up(end, now, max_lag_ms) && self.is_eligible(**id);
             in_sync.contains(id) || may_join
         });
         let smallest = waited_for.map(|(_, follower)| follower.log_end_offset).fold(end, Offset::min);

@@ -9,7 +9,7 @@ use super::fetch_state::{FetchPhase, PartitionFetchState};
 use super::fetcher::{Fetcher, FetcherEvent, FetcherEvents, Replicas, TruncationMode, latest_epoch, replica};
 use crate::log_dir::TopicPartition;
 use crate::storage::Storage;
-use crate::types::{LeaderEpoch, TimestampMs};
+use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// A request for the end of an epoch (Kafka: `OffsetForLeaderEpochRequest`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +105,8 @@ impl Fetcher {
         events
     }
 
-    /// Cuts a log where the leader's leaves an epoch.
+    /// Cuts a log where the leader's leaves an epoch, or where the fetcher has begun if that is at no offset
+    /// (Kafka: `UNDEFINED_EPOCH_OFFSET`).
     pub(super) fn truncate_to_epoch_end<S: Storage>(
         &mut self,
         partition: &TopicPartition,
@@ -118,7 +119,11 @@ impl Fetcher {
             self.fail(partition);
             return FetcherEvent::Failed(FollowError::NoReplica(partition.clone()));
         };
-        let point = truncation_point(follower.log().leader_epochs(), follower.log().log_end_offset(), answer);
+        let point = if answer.end_offset == Offset::UNKNOWN {
+            TruncationPoint { offset: state.fetch_offset, completed: true }
+        } else {
+            truncation_point(follower.log().leader_epochs(), follower.log().log_end_offset(), answer)
+        };
         self.truncate(partition, state, point, replicas, now)
     }
 

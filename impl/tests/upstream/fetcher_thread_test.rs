@@ -5,5 +5,6 @@
 mod answers;
 mod epochs;
 mod fenced;
+mod requests;
 mod resets;
 mod rules;

@@ -1,9 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! What Kafka's PartitionTest and the test of the epoch checkpoint say: here of the log, in `roles` of who leads, in `in_sync` of who has
-//! what the leader has.
+//! what the leader has. In `rules` is what they do not say.
 
+mod delete_records;
 mod in_sync;
 mod roles;
+mod rules;
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
@@ -32,6 +34,7 @@ fn diverging(leader: &mut Partition<MemoryStorage>, last_epoch: i32, from: i64) 
         log_start_offset: Offset(0),
         current_leader_epoch: Some(leader.leader_epoch()),
         last_fetched_epoch: Some(LeaderEpoch(last_epoch)),
+        topic_id: None,
     };
     let fetched = leader.fetch(Reader::Follower(FOLLOWER), &request, usize::MAX, NOW);
     let diverging = fetched.map_err(|error| error.kafka_class())?.diverging;

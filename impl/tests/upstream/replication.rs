@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! A follower with its fetcher, and the leaders of its partitions; every request is answered at once, or step by step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cleanslate_log::log::{LogConfig, OffsetSpec, PartitionLog};
 use cleanslate_log::log_dir::TopicPartition;
@@ -87,7 +87,7 @@ impl<S: Storage> Cluster<S> {
     }
 
     pub(crate) fn add(&mut self, partition: &TopicPartition, offset: i64, epoch: i32) {
-        let initial = InitialFetchState { current_leader_epoch: LeaderEpoch(epoch), offset: Offset(offset) };
+        let initial = InitialFetchState { topic_id: None, current_leader_epoch: LeaderEpoch(epoch), offset: Offset(offset) };
         self.fetcher.add_partition(partition, initial, &self.followers);
     }
 
@@ -164,7 +164,7 @@ impl<S: Storage> Cluster<S> {
     }
 
     pub(crate) fn requests(&self) -> Vec<(TopicPartition, PartitionFetch)> {
-        self.fetcher.fetch_requests(&self.followers, self.now)
+        self.fetcher.fetch_requests(&self.followers, &BTreeSet::new(), self.now)
     }
 
     /// One batch at a time, as Kafka's mock of a leader.

@@ -1,14 +1,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Answers with records, and answers that tell where the logs part.
 
-use cleanslate_log::log::{FetchData, LeaderEpochCache, LogConfig};
+use cleanslate_log::log::{FetchData, LogConfig};
+use cleanslate_log::log_dir::TopicPartition;
 use cleanslate_log::replication::{
-    EpochEndOffset, FetchPhase, Fetched, FetcherEvent, ReadOffsets, TruncationMode, TruncationPoint, truncation_point,
+    EpochEndOffset, FetchPhase, Fetched, FetcherEvent, ReadOffsets, TruncationMode, TruncationPoint,
 };
-use cleanslate_log::types::{LeaderEpoch, Offset, OffsetMetadata};
+use cleanslate_log::types::{LeaderEpoch, Offset, OffsetMetadata, PartitionId};
 
 use crate::upstream::replication::{Cluster, of_epochs, topic, with_hw};
-use crate::upstream::support::{epochs, follow, new_log, placed, plain};
+use crate::upstream::support::{Log, NOW, epochs, follow, new_log, placed, plain};
 
 #[test]
 fn test_simple_fetch() {
@@ -94,24 +95,53 @@ fn test_truncate_on_fetch_does_not_process_partition_data() {
     assert_eq!((cluster.truncations(), cluster.appends(), cluster.ends(&partition)), (1, 2, (0, 5, 4)));
 }
 
-/// The follower's log ends at 200; what it knows of the epoch in the answer is where it ends, or where the one below does.
+/// Each round tells both partitions of an epoch that their leader has; never is one asked where an epoch ends. What Kafka's mock of a log
+/// says of its epochs no single log could: it is another one in the last round, and that epoch 1 is left then is known.
 #[test]
 fn should_truncate_if_leader_replies_with_diverging_epoch_not_known_to_follower() {
-    for (own, epoch, answers, expected) in [
-        (cache(&[(4, 0), (5, 149)]), 4, [140, 141], [140, 141]),
-        (cache(&[(2, 0), (4, 129)]), 3, [130, 131], [129, 129]),
-        (cache(&[(1, 0), (3, 119)]), 2, [120, 121], [119, 119]),
-    ] {
-        let answer = |end| EpochEndOffset { epoch: LeaderEpoch(epoch), end_offset: Offset(end) };
-        let targets = answers.map(|end| truncation_point(&own, Offset(200), &answer(end)).offset.get());
-        assert_eq!(targets, expected, "{epoch}");
+    let (mut cluster, partitions) =
+        (Cluster::new(TruncationMode::OnFetch), [0, 1].map(|id| TopicPartition::new("topic1", PartitionId(id))));
+    for partition in &partitions {
+        cluster.follow(partition, with_hw(of_ranges(&[(1, 0, 119), (2, 119, 129), (4, 129, 149), (5, 149, 200)]), 115));
+        cluster.add(partition, 200, 5);
     }
+    let round = |cluster: &mut Cluster, told: Option<(i32, [i64; 2])>, last_fetched: i32| {
+        let plan = cluster.fetcher.truncation_plan(&cluster.followers, NOW);
+        assert_eq!((plan.requests, plan.to_high_watermark), (Vec::new(), Vec::new()));
+        let requests = cluster.requests();
+        assert_eq!(requests.iter().map(|(partition, _)| partition).collect::<Vec<_>>(), partitions.iter().collect::<Vec<_>>());
+        assert!(requests.iter().all(|(_, request)| request.last_fetched_epoch == Some(LeaderEpoch(last_fetched))));
+        let Some((epoch, ends)) = told else { return };
+        let answers = partitions.iter().zip(ends).map(|(partition, end)| (partition.clone(), Ok(answer(Some((epoch, end)), 0))));
+        cluster.on_fetch(&requests, answers.collect());
+    };
+    let at = |cluster: &Cluster| {
+        partitions.clone().map(|partition| {
+            let state = cluster.state(&partition);
+            assert_eq!((state.phase, state.lag), (FetchPhase::Fetching, None));
+            assert_eq!(state.fetch_offset, cluster.follower(&partition).log_end_offset());
+            (state.fetch_offset.get(), state.last_fetched_epoch.map(LeaderEpoch::get))
+        })
+    };
+    round(&mut cluster, None, 5);
+    assert_eq!(at(&cluster), [(200, Some(5)); 2]);
+    round(&mut cluster, Some((4, [140, 141])), 5);
+    assert_eq!(at(&cluster), [(140, Some(4)), (141, Some(4))]);
+    round(&mut cluster, Some((3, [130, 131])), 4);
+    assert_eq!(at(&cluster), [(129, Some(2)); 2]);
+    partitions.iter().for_each(|partition| cluster.follow(partition, with_hw(of_ranges(&[(1, 0, 119), (3, 119, 129)]), 115)));
+    round(&mut cluster, Some((2, [120, 121])), 2);
+    assert_eq!(at(&cluster), [(119, Some(1)); 2]);
+    assert_eq!(cluster.truncations(), 6);
 }
 
-fn cache(entries: &[(i32, i64)]) -> LeaderEpochCache {
-    let mut cache = LeaderEpochCache::default();
-    entries.iter().for_each(|(epoch, offset)| assert_eq!(cache.assign(LeaderEpoch(*epoch), Offset(*offset)), Ok(true)));
-    cache
+/// A batch for each leader epoch, first offset and the offset behind the last.
+fn of_ranges(ranges: &[(i32, i64, i64)]) -> Log {
+    let mut log = new_log(&LogConfig::default());
+    for (epoch, from, to) in ranges {
+        follow(&mut log, &[placed(plain(usize::try_from(to - from).unwrap()), *from, *epoch)]).unwrap();
+    }
+    log
 }
 
 #[test]

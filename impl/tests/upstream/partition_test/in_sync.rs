@@ -16,7 +16,7 @@ use crate::upstream::support::{NOW, follow, later, new_log, placed, plain};
 type Replica = Partition<MemoryStorage>;
 
 /// A replica with records of epoch 4, of which nothing was heard yet.
-fn seeded(records: usize, min_in_sync_replicas: usize) -> Replica {
+pub(super) fn seeded(records: usize, min_in_sync_replicas: usize) -> Replica {
     let mut log = new_log(&LogConfig::default());
     for offset in 0..records {
         follow(&mut log, &[placed(plain(1), i64::try_from(offset).unwrap(), 4)]).unwrap();
@@ -25,11 +25,11 @@ fn seeded(records: usize, min_in_sync_replicas: usize) -> Replica {
     Partition::new(broker(0), log, config)
 }
 
-fn brokers(indexes: &[i32]) -> BTreeSet<NodeId> {
+pub(super) fn brokers(indexes: &[i32]) -> BTreeSet<NodeId> {
     indexes.iter().map(|index| broker(*index)).collect()
 }
 
-fn high_watermark(partition: &Replica) -> i64 {
+pub(super) fn high_watermark(partition: &Replica) -> i64 {
     partition.log().high_watermark().get()
 }
 
@@ -75,8 +75,8 @@ fn test_isr_not_expanded_if_replica_is_in_controlled_shutdown() {
     let asked = partition.isr_change().unwrap();
     assert_eq!([(), ()].map(|()| partition.isr_change_refused(&asked)), [true, false]);
     assert_eq!((partition.isr(), partition.maximal_isr()), (&brokers(&[0]), brokers(&[0])));
-    for (unavailable, asks) in [(brokers(&[1]), false), (brokers(&[]), true)] {
-        partition.set_unavailable(unavailable);
+    for (shutting_down, asks) in [(brokers(&[1]), false), (brokers(&[]), true)] {
+        partition.set_unavailable(brokers(&[]), shutting_down);
         fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
         assert_eq!(partition.isr_change().is_some(), asks);
     }
@@ -138,12 +138,12 @@ fn test_high_watermark_advance_should_not_advance_when_under_min_isr() {
 /// A follower that was in sync a moment ago holds the high watermark, unless it is fenced or is shutting down.
 #[test]
 fn test_high_watermark_increases_with_fenced_or_shutdown_follower() {
-    for (unavailable, expected) in [(brokers(&[]), 10), (brokers(&[1]), 20)] {
+    for (fenced, shutting_down, expected) in [(&[][..], &[][..], 10), (&[1], &[], 20), (&[], &[1], 20)] {
         let mut partition = seeded(10, 1);
         assert_eq!(partition.make_leader(&word(0, 5, 1, &[0, 1], &[0, 1]), NOW), Ok(true));
         fetch_follower(&mut partition, broker(1), 10, None, 0).unwrap();
         assert_eq!((follower_state(&partition, broker(1)), high_watermark(&partition)), ((0, 10, Some(0)), 10));
-        partition.set_unavailable(unavailable);
+        partition.set_unavailable(brokers(fenced), brokers(shutting_down));
         append(&mut partition, 10);
         assert_eq!(high_watermark(&partition), 10);
         assert_eq!(partition.make_leader(&word(0, 5, 2, &[0, 1], &[0]), NOW), Ok(false));

@@ -57,6 +57,7 @@ pub(super) fn fetch_follower(
         log_start_offset: Offset(0),
         current_leader_epoch: epoch.map(LeaderEpoch),
         last_fetched_epoch: None,
+        topic_id: None,
     };
     let fetched = partition.fetch(Reader::Follower(replica), &request, usize::MAX, later(after_ms))?;
     Ok(fetched.offsets.log_end_offset.get())
@@ -196,7 +197,7 @@ fn on_follower(ask: Ask) {
 
 fn request(current_leader_epoch: Option<LeaderEpoch>) -> PartitionFetch {
     let (fetch_offset, log_start_offset) = (Offset(0), Offset(0));
-    PartitionFetch { fetch_offset, log_start_offset, current_leader_epoch, last_fetched_epoch: None }
+    PartitionFetch { fetch_offset, log_start_offset, current_leader_epoch, last_fetched_epoch: None, topic_id: None }
 }
 
 #[test]
