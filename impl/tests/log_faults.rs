@@ -44,6 +44,11 @@ fn config() -> LogConfig {
     LogConfig { segment_bytes: 600, index_interval_bytes: 100, ..LogConfig::default() }
 }
 
+/// As [`config`], with files of new segments that are as long as a segment may be.
+fn preallocated() -> LogConfig {
+    LogConfig { preallocate: true, ..config() }
+}
+
 fn part(from: Offset, to: Offset, eighths: i64) -> Offset {
     Offset(from.get() + (to.get() - from.get()) * eighths / 8)
 }
@@ -126,8 +131,12 @@ fn state<S: Storage>(log: &PartitionLog<S>) -> State {
 }
 
 fn open(storage: MemoryStorage, recovery_point: Offset, log_start: Offset) -> PartitionLog<MemoryStorage> {
+    open_with(storage, &config(), recovery_point, log_start)
+}
+
+fn open_with(storage: MemoryStorage, config: &LogConfig, recovery_point: Offset, log_start: Offset) -> PartitionLog<MemoryStorage> {
     let options = OpenOptions { recovery: Recovery::Unclean, recovery_point, log_start_offset: log_start };
-    PartitionLog::open(storage, config(), options, NOW).unwrap().0
+    PartitionLog::open(storage, config.clone(), options, NOW).unwrap().0
 }
 
 /// The segments and nothing else, opened from the beginning.
@@ -157,17 +166,18 @@ struct Crash<'a> {
     /// The log before each action and after the last, without failures.
     history: &'a [Facts],
     calls: FaultyCalls,
+    config: LogConfig,
 }
 
 impl Crash<'_> {
     /// Whether the storage failed at all, with so many calls before that.
     fn check(&self, calls: u64) -> bool {
-        let created = PartitionLog::create(MemoryStorage::new(), config(), NOW).unwrap().into_storage();
+        let created = PartitionLog::create(MemoryStorage::new(), self.config.clone(), NOW).unwrap().into_storage();
         let storage = FaultyStorage::over(created).counting(self.calls);
-        let (mut log, _) = PartitionLog::open(storage, config(), Recovery::Clean, NOW).unwrap();
+        let (mut log, _) = PartitionLog::open(storage, self.config.clone(), Recovery::Clean, NOW).unwrap();
         let mut storage = log.into_storage();
         storage.fail_after(calls);
-        log = match PartitionLog::open(storage, config(), Recovery::Clean, NOW) {
+        log = match PartitionLog::open(storage, self.config.clone(), Recovery::Clean, NOW) {
             Ok((log, _)) => log,
             Err(LogError::Storage(_)) => return true,
             Err(error) => panic!("{error}"),
@@ -192,7 +202,7 @@ impl Crash<'_> {
     fn check_recovered(&self, image: MemoryStorage, (before, after): (&Facts, &Facts), why: &str) {
         let log_start = before.log_start;
         let recovery_point = before.recovery_point.min(after.recovery_point);
-        let recovered = open(image, recovery_point, log_start);
+        let recovered = open_with(image, &self.config, recovery_point, log_start);
         let found = facts(&recovered);
         check_kept(&found.batches, before, after, why);
         let names = recovered.storage().names().unwrap();
@@ -213,7 +223,7 @@ impl Crash<'_> {
         assert_eq!(recovered.producer_state().map_end_offset(), recovered.log_end_offset(), "{why}");
         let end = snapshot_file_name(recovered.log_end_offset());
         assert!(recovered.log_end_offset() <= recovered.log_start_offset() || names.contains(&end), "{why}: {names:?}");
-        let again = open(recovered.storage().clone(), recovery_point, log_start);
+        let again = open_with(recovered.storage().reopened(), &self.config, recovery_point, log_start);
         assert_eq!(facts(&again).batches, found.batches, "{why}");
         if is_whole {
             assert_eq!(state(&again), state(&recovered), "{why}");
@@ -226,7 +236,7 @@ impl Crash<'_> {
             let why = format!("{why}, {unsynced:?}");
             let (before, after) = (&self.history[index], &self.history[index + 1]);
             let recovery_point = before.recovery_point.min(after.recovery_point);
-            let recovered = open(storage.after_power_failure(unsynced), recovery_point, before.log_start);
+            let recovered = open_with(storage.after_power_failure(unsynced), &self.config, recovery_point, before.log_start);
             let found = recovered.batches().unwrap();
             let flushed = before.log_start..recovery_point;
             for batch in before.batches.iter().filter(|b| flushed.contains(&b.last_offset()) && after.batches.contains(b)) {
@@ -246,13 +256,17 @@ impl Crash<'_> {
 
 /// Fails at every call in turn; returns how often that was.
 fn crash_everywhere(actions: &[Action], calls: FaultyCalls) -> u64 {
-    let mut log = PartitionLog::create(MemoryStorage::new(), config(), NOW).unwrap();
+    crash_everywhere_with(config(), actions, calls)
+}
+
+fn crash_everywhere_with(config: LogConfig, actions: &[Action], calls: FaultyCalls) -> u64 {
+    let mut log = PartitionLog::create(MemoryStorage::new(), config.clone(), NOW).unwrap();
     let mut history = vec![facts(&log)];
     for action in actions {
         run(&mut log, action).unwrap();
         history.push(facts(&log));
     }
-    let crash = Crash { actions, history: &history, calls };
+    let crash = Crash { actions, history: &history, calls, config };
     (0..).find(|count| !crash.check(*count)).unwrap()
 }
 
@@ -296,6 +310,12 @@ proptest! {
         crash_everywhere(&actions, FaultyCalls::Changes);
     }
 
+    /// The zeros behind what was appended are as good as nothing, at every point, and what is in front of them stays.
+    #[test]
+    fn nothing_is_lost_wherever_a_preallocated_log_crashes(actions in prop::collection::vec(action(), 1..12)) {
+        crash_everywhere_with(preallocated(), &actions, FaultyCalls::Changes);
+    }
+
     #[test]
     fn a_log_that_only_grows_is_its_bytes_wherever_it_crashes(
         groups in prop::collection::vec((specs(), 0..4_u8), 1..8),
@@ -329,6 +349,23 @@ fn what_was_stopped_in_order_survives_a_power_failure() {
     let storage = log.into_storage().after_power_failure(Unsynced::Lost);
     let log = PartitionLog::open(storage, config(), Recovery::Clean, NOW).unwrap().0;
     assert_eq!((facts(&log).batches, state(&log)), expected);
+}
+
+/// A segment that is not appended to any more has no zeros behind its batches, even where recovery does not look at it.
+#[test]
+fn a_preallocated_segment_is_trimmed_for_good_when_another_begins() {
+    let mut log = PartitionLog::create(FaultyStorage::new(), preallocated(), NOW).unwrap();
+    for action in [Action::Copy("5.0#0 5.0#1".to_owned()), Action::Flush, Action::Roll, Action::Copy("5.0#2".to_owned())] {
+        run(&mut log, &action).unwrap();
+    }
+    let expected = facts(&log).batches;
+    let files = log.into_storage().after_power_failure(Unsynced::Kept);
+    let (first, second) = ("00000000000000000000.log", "00000000000000000002.log");
+    let bytes = |from: usize, to: usize| expected[from..to].iter().map(|batch| batch.size_in_bytes() as u64).sum::<u64>();
+    assert_eq!((files.len(first).unwrap(), files.len(second).unwrap()), (Some(bytes(0, 2)), Some(600)));
+    let recovered = open_with(files, &preallocated(), Offset(2), Offset(0));
+    assert_eq!(facts(&recovered).batches, expected);
+    assert_eq!(recovered.storage().reopened().len(second).unwrap(), Some(bytes(2, 3)));
 }
 
 /// A cut is durable before the log goes on behind it: else a power failure brings back, in a segment that nothing checks any more,

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::BatchBuilder;
-use cleanslate_log::storage::{FaultyStorage, FileStorage, MAX_NAME_BYTES, MemoryStorage, Storage, StorageError, Unsynced};
+use cleanslate_log::storage::{
+    FaultyStorage, FileStorage, MAX_NAME_BYTES, MAX_RESERVED_BYTES, MemoryStorage, Storage, StorageError, Unsynced,
+};
 use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 use proptest::prelude::*;
 
@@ -66,6 +68,77 @@ fn a_file_is_cut_and_goes_on() {
         storage.truncate("x.log", 0).unwrap();
         assert_eq!(storage.len("x.log"), Ok(Some(0)));
     });
+}
+
+/// A file that was made longer is as long as what is in it to everybody but to who opens it anew.
+#[test]
+fn reserved_bytes_are_overwritten_and_given_back() {
+    on_each(|storage| {
+        storage.append("x.log", &bytes("abc")).unwrap();
+        storage.reserve("x.log", 8).unwrap();
+        assert_eq!((storage.len("x.log"), storage.read("x.log", 2, 9)), (Ok(Some(3)), Ok(bytes("c"))));
+        storage.append("x.log", &bytes("de")).unwrap();
+        storage.sync("x.log").unwrap();
+        assert_eq!(storage.read_all("x.log"), Ok(Some(bytes("abcde"))));
+        let beyond = StorageError::TruncateBeyondEnd { name: "x.log".to_owned(), requested: 6, len: 5 };
+        assert_eq!(storage.truncate("x.log", 6), Err(beyond));
+        storage.rename("x.log", "y.log").unwrap();
+        storage.append("y.log", &bytes("fghij")).unwrap();
+        assert_eq!(storage.read_all("y.log"), Ok(Some(bytes("abcdefghij"))));
+        storage.trim("y.log").unwrap();
+        storage.reserve("y.log", 4).unwrap();
+        storage.append("y.log", &bytes("k")).unwrap();
+        assert_eq!(storage.read_all("y.log"), Ok(Some(bytes("abcdefghijk"))));
+        storage.trim("none").unwrap();
+        assert_eq!(storage.len("none"), Ok(None));
+        storage.reserve("none", 0).unwrap();
+        assert_eq!(storage.len("none"), Ok(Some(0)));
+    });
+}
+
+/// A file that somebody else has taken away is there no more, whatever was reserved for it.
+#[test]
+fn nothing_stays_reserved_for_a_file_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = FileStorage::open(dir.path()).unwrap();
+    storage.reserve("x.log", 8).unwrap();
+    std::fs::remove_file(dir.path().join("x.log")).unwrap();
+    storage.remove("x.log").unwrap();
+    storage.append("x.log", &bytes("abc")).unwrap();
+    assert_eq!(std::fs::read(dir.path().join("x.log")).unwrap(), b"abc");
+}
+
+/// What was reserved is durable at once; the bytes that were written over it are not, and leave zeros.
+#[test]
+fn a_power_failure_leaves_zeros_where_bytes_were_reserved() {
+    let mut storage = FaultyStorage::new();
+    storage.reserve("x.log", 8).unwrap();
+    storage.append("x.log", &bytes("ab")).unwrap();
+    storage.sync("x.log").unwrap();
+    storage.append("x.log", &bytes("cde")).unwrap();
+    let left = |storage: &FaultyStorage, unsynced| storage.after_power_failure(unsynced).read_all("x.log").unwrap().unwrap();
+    assert_eq!(left(&storage, Unsynced::Lost), "ab\0\0\0\0\0\0");
+    assert_eq!(left(&storage, Unsynced::Torn(1)), "abc\0\0\0\0\0");
+    assert_eq!(left(&storage, Unsynced::Kept), "abcde\0\0\0");
+    // A cut gives the rest back, once it is durable.
+    storage.truncate("x.log", 4).unwrap();
+    assert_eq!(left(&storage, Unsynced::Lost), "ab\0\0\0\0\0\0");
+    storage.sync("x.log").unwrap();
+    assert_eq!(left(&storage, Unsynced::Lost), "abcd");
+    storage.reserve("x.log", 6).unwrap();
+    storage.append("x.log", &bytes("e")).unwrap();
+    storage.trim("x.log").unwrap();
+    assert_eq!(left(&storage, Unsynced::Lost), "abcde");
+}
+
+/// More than Kafka's file can be long is not reserved.
+#[test]
+fn no_more_is_reserved_than_a_file_can_be_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut storage = FileStorage::open(dir.path()).unwrap();
+    storage.reserve("x.log", u64::MAX).unwrap();
+    assert_eq!(std::fs::metadata(dir.path().join("x.log")).unwrap().len(), MAX_RESERVED_BYTES);
+    assert_eq!(storage.len("x.log"), Ok(Some(0)));
 }
 
 #[test]
@@ -153,6 +226,8 @@ fn names_cannot_leave_the_storage() {
                 storage.append(name, &bytes("x")),
                 storage.replace(name, &bytes("x")),
                 storage.truncate(name, 0),
+                storage.reserve(name, 1),
+                storage.trim(name),
                 storage.remove(name),
                 storage.rename(name, "x"),
                 storage.rename("there", name),
@@ -223,6 +298,8 @@ fn a_clone_in_memory_is_a_storage_of_its_own() {
 #[derive(Clone, Debug)]
 enum Op {
     Append(u8, Vec<u8>),
+    Reserve(u8, u64),
+    Trim(u8),
     Truncate(u8, u64),
     Replace(u8, Vec<u8>),
     Remove(u8),
@@ -235,6 +312,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let content = || prop::collection::vec(any::<u8>(), 0..6);
     let op = prop_oneof![
         4 => (0..2_u8, content()).prop_map(|(f, c)| Op::Append(f, c)),
+        2 => (0..2_u8, 0..12_u64).prop_map(|(f, n)| Op::Reserve(f, n)),
+        1 => (0..2_u8).prop_map(Op::Trim),
         2 => (0..2_u8, 0..12_u64).prop_map(|(f, n)| Op::Truncate(f, n)),
         1 => (0..2_u8, content()).prop_map(|(f, c)| Op::Replace(f, c)),
         1 => (0..2_u8).prop_map(Op::Remove),
@@ -249,6 +328,8 @@ fn run(storage: &mut impl Storage, op: &Op) -> String {
     let name = |file: &u8| format!("file-{file}");
     match op {
         Op::Append(f, c) => format!("{:?}", storage.append(&name(f), &c.clone().into())),
+        Op::Reserve(f, n) => format!("{:?}", storage.reserve(&name(f), *n)),
+        Op::Trim(f) => format!("{:?}", storage.trim(&name(f))),
         Op::Truncate(f, n) => format!("{:?}", storage.truncate(&name(f), *n)),
         Op::Replace(f, c) => format!("{:?}", storage.replace(&name(f), &c.clone().into())),
         Op::Remove(f) => format!("{:?}", storage.remove(&name(f))),
@@ -262,17 +343,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn both_storages_answer_alike(ops in ops()) {
+    fn all_storages_answer_alike(ops in ops()) {
         let dir = tempfile::tempdir().unwrap();
         let mut memory = MemoryStorage::new();
+        let mut faulty = FaultyStorage::new();
         let mut file = FileStorage::open(dir.path()).unwrap();
         for op in &ops {
-            prop_assert_eq!(run(&mut memory, op), run(&mut file, op), "{:?}", op);
+            let answer = run(&mut memory, op);
+            prop_assert_eq!(&answer, &run(&mut file, op), "{:?}", op);
+            prop_assert_eq!(&answer, &run(&mut faulty, op), "{:?}", op);
         }
-        for name in memory.names().unwrap() {
-            prop_assert_eq!(memory.read_all(&name), file.read_all(&name));
-        }
+        // To the process, and to one that opens the files anew.
+        let files: Vec<_> = memory.names().unwrap().into_iter().map(|name| (name.clone(), memory.read_all(&name))).collect();
+        let reopened = memory.reopened();
+        prop_assert_eq!(faulty.after_power_failure(Unsynced::Kept), reopened.clone());
         prop_assert_eq!(memory.names(), file.names());
+        let anew = FileStorage::open(dir.path()).unwrap();
+        for (name, content) in files {
+            prop_assert_eq!(content, file.read_all(&name));
+            prop_assert_eq!(reopened.read_all(&name), anew.read_all(&name));
+        }
     }
 }
 

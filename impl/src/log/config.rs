@@ -32,6 +32,9 @@ pub struct LogConfig {
     pub segment_jitter_ms: i64,
     /// What the jitter of each segment is drawn from: a log has no randomness of its own.
     pub segment_jitter_seed: u64,
+    /// Whether the file of a new segment is as long as a segment may be from the beginning on, until it is the active one no more
+    /// or the log is stopped (`preallocate`). After a crash the rest of it is zeros, which recovery cuts.
+    pub preallocate: bool,
     /// Size of the files of offset and time index of the active segment, in bytes (`segment.index.bytes`).
     pub segment_index_bytes: usize,
     /// Bytes of batches between two entries of an index (`index.interval.bytes`).
@@ -75,6 +78,7 @@ impl Default for LogConfig {
             segment_ms: 7 * 86_400_000,
             segment_jitter_ms: 0,
             segment_jitter_seed: 0,
+            preallocate: false,
             segment_index_bytes: 10 << 20,
             index_interval_bytes: 4096,
             timestamp_after_max_ms: 3_600_000,
@@ -153,6 +157,12 @@ impl LogConfig {
     /// Size of the largest segment in bytes, whatever the setting says.
     pub(super) fn max_segment_bytes(&self) -> usize {
         self.segment_bytes.min(MAX_SEGMENT_BYTES)
+    }
+
+    /// How long the file of a new segment is, in bytes, before anything is in it; `None` where it grows with its content (Kafka:
+    /// `initFileSize`).
+    pub(super) fn init_file_size(&self) -> Option<u64> {
+        self.preallocate.then_some(self.max_segment_bytes() as u64)
     }
 }
 

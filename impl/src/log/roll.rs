@@ -71,7 +71,11 @@ impl<S: Storage> PartitionLog<S> {
     pub(super) fn add_segment(&mut self, base_offset: Offset, now: TimestampMs) -> Result<(), StorageError> {
         let segment = Segment::new(base_offset, now);
         segment.remove_files(&mut self.storage)?;
-        self.storage.replace(&segment.name(SegmentFile::Log), &bytes::Bytes::new())?;
+        let log = segment.name(SegmentFile::Log);
+        self.storage.replace(&log, &bytes::Bytes::new())?;
+        if let Some(len) = self.config.init_file_size() {
+            self.storage.reserve(&log, len)?;
+        }
         self.segments.push(segment);
         Ok(())
     }

@@ -335,14 +335,19 @@ impl Segment {
         Ok(())
     }
 
-    /// The segment will not be appended to any more (Kafka: `onBecomeInactive`).
+    /// The segment will not be appended to any more (Kafka: `onBecomeInactiveSegment`). That its file is as long as what is in it
+    /// has to be durable: recovery may never look at it again.
     pub(super) fn become_inactive(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
-        self.add_time_index_entry(storage)
+        self.add_time_index_entry(storage)?;
+        storage.trim(&self.name(SegmentFile::Log))
     }
 
-    /// An orderly stop (Kafka: `LogSegment.close`).
+    /// An orderly stop, which gives back what was reserved for the segment (Kafka: `LogSegment.close`).
     pub(super) fn close(&mut self, storage: &mut impl Storage) -> Result<(), StorageError> {
-        if self.largest.is_some() { self.add_time_index_entry(storage) } else { Ok(()) }
+        if self.largest.is_some() {
+            self.add_time_index_entry(storage)?;
+        }
+        storage.trim(&self.name(SegmentFile::Log))
     }
 
     /// Makes the segment durable, with both indexes.

@@ -10,6 +10,8 @@ pub enum Operation {
     Read,
     /// Append.
     Append,
+    /// Make longer than what is in it.
+    Reserve,
     /// Cut.
     Truncate,
     /// Replace.
@@ -29,6 +31,7 @@ impl fmt::Display for Operation {
         f.write_str(match self {
             Self::Read => "read",
             Self::Append => "append to",
+            Self::Reserve => "reserve bytes for",
             Self::Truncate => "truncate",
             Self::Replace => "replace",
             Self::Remove => "remove",

@@ -11,7 +11,7 @@ use super::{MemoryStorage, Operation, Storage, StorageError, check_name};
 /// Which calls count, and fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FaultyCalls {
-    /// Those that change something: append, truncate, replace, remove, rename, sync.
+    /// Those that change something: append, reserve, trim, truncate, replace, remove, rename, sync.
     #[default]
     Changes,
     /// These, and names, len and read too.
@@ -32,7 +32,7 @@ pub enum Unsynced {
 /// Files in memory, for tests of what becomes of a log when its storage fails or its machine stops.
 ///
 /// There are two sets of files: what the process sees, and what is durable. An append or a cut reaches the second one with
-/// [`Storage::sync`], a replacement, a removal or a new name at once, which is what [`super::FileStorage`] promises.
+/// [`Storage::sync`], a replacement, a removal, reserved bytes or a new name at once, which is what [`super::FileStorage`] promises.
 /// [`FaultyStorage::after_power_failure`] tells what is left.
 ///
 /// ```
@@ -55,7 +55,7 @@ pub enum Unsynced {
 pub struct FaultyStorage {
     visible: MemoryStorage,
     /// What is durable of the files that are not durable as they are.
-    durable: BTreeMap<String, Bytes>,
+    durable: BTreeMap<String, Durable>,
     calls: FaultyCalls,
     /// How many calls there were.
     count: Cell<u64>,
@@ -108,10 +108,11 @@ impl FaultyStorage {
         &self.visible
     }
 
-    /// What a later process finds. A cut that was not made durable is undone where the bytes behind it are lost, too.
+    /// What a later process finds. A cut that was not made durable is undone where the bytes behind it are lost, too. Where bytes
+    /// were reserved, what is lost leaves zeros.
     #[must_use]
     pub fn after_power_failure(&self, unsynced: Unsynced) -> MemoryStorage {
-        let mut left = self.visible.clone();
+        let mut left = self.visible.reopened();
         let keep = match unsynced {
             Unsynced::Kept => return left,
             Unsynced::Lost => 0,
@@ -119,11 +120,11 @@ impl FaultyStorage {
         };
         for (name, durable) in &self.durable {
             let Ok(Some(visible)) = self.visible.read_all(name) else { continue };
-            let found = torn(durable, &visible, keep);
+            let found = torn(&durable.content, &visible, keep);
             // The name is that of a file that is there.
-            let _ = left.replace(name, &found);
+            let _ = left.replace(name, &found).and_then(|()| left.reserve(name, durable.reserved));
         }
-        left
+        left.reopened()
     }
 
     /// Counts a call; an error when it is to fail.
@@ -143,11 +144,20 @@ impl FaultyStorage {
     /// Notes what is durable of a file that is about to change.
     fn will_change(&mut self, name: &str) -> Result<(), StorageError> {
         if !self.durable.contains_key(name) {
-            let durable = self.visible.read_all(name)?.unwrap_or_default();
-            self.durable.insert(name.to_owned(), durable);
+            let content = self.visible.read_all(name)?.unwrap_or_default();
+            let reserved = self.visible.reserved(name).unwrap_or(0);
+            self.durable.insert(name.to_owned(), Durable { content, reserved });
         }
         Ok(())
     }
+}
+
+/// What is durable of a file.
+#[derive(Clone, Debug)]
+struct Durable {
+    content: Bytes,
+    /// Length of the file itself where that was made longer, in bytes.
+    reserved: u64,
 }
 
 /// What is left of a file that was durable as `durable`, with `keep` bytes of what came after.
@@ -192,6 +202,27 @@ impl Storage for FaultyStorage {
         called
     }
 
+    fn reserve(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
+        check_name(name)?;
+        self.call(Operation::Reserve, name, true).and_then(|()| self.check_refused(Operation::Reserve, name))?;
+        self.visible.reserve(name, len)?;
+        let reserved = self.visible.reserved(name).unwrap_or(0);
+        if let Some(durable) = self.durable.get_mut(name) {
+            durable.reserved = reserved;
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, name: &str) -> Result<(), StorageError> {
+        check_name(name)?;
+        if self.visible.reserved(name).is_some() {
+            self.call(Operation::Truncate, name, true)?;
+            self.visible.trim(name)?;
+            self.durable.remove(name);
+        }
+        Ok(())
+    }
+
     fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
         self.call(Operation::Truncate, name, true)?;
         if self.visible.len(name)?.is_some_and(|found| len <= found) {
@@ -222,7 +253,7 @@ impl Storage for FaultyStorage {
         // The name is durable at once, the bytes are as durable as they were.
         let durable = self.durable.remove(from);
         self.durable.remove(to);
-        self.durable.extend(durable.filter(|_| from != to).map(|bytes| (to.to_owned(), bytes)));
+        self.durable.extend(durable.filter(|_| from != to).map(|durable| (to.to_owned(), durable)));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::{Operation, Storage, StorageError, check_name};
+use super::{MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
 
 /// The end of the name of a file that is going to replace another one.
 pub(super) const TMP_SUFFIX: &str = ".tmp";
@@ -21,6 +21,26 @@ pub struct FileStorage {
     dir: PathBuf,
     /// Open files that were appended to or cut.
     open: BTreeMap<String, File>,
+    /// Files that were made longer than what is in them.
+    reserved: BTreeMap<String, Reserved>,
+}
+
+/// A file with reserved bytes.
+#[derive(Debug)]
+struct Reserved {
+    file: File,
+    /// How much is in it, in bytes.
+    end: u64,
+}
+
+impl Reserved {
+    /// Writes over the reserved bytes. When the system refuses, a part may be written.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        let written = self.file.write_all(bytes);
+        self.end = self.file.stream_position()?;
+        written
+    }
 }
 
 impl FileStorage {
@@ -41,14 +61,14 @@ impl FileStorage {
                 fs::remove_file(item.path()).map_err(|error| failed(&error))?;
             }
         }
-        Ok(Self { dir, open: BTreeMap::new() })
+        Ok(Self::existing(dir))
     }
 
     /// The files of a directory as they are, for readers only: nothing is created, and nothing that a crash left is removed. A
     /// directory that is not there has no files.
     #[must_use]
     pub fn existing(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), open: BTreeMap::new() }
+        Self { dir: dir.into(), open: BTreeMap::new(), reserved: BTreeMap::new() }
     }
 
     /// The directory.
@@ -78,12 +98,44 @@ impl FileStorage {
         }
     }
 
-    fn write_replacement(&self, name: &str, bytes: &Bytes) -> io::Result<()> {
+    /// How much is in a file that is this long.
+    fn content_len(&self, name: &str, len: u64) -> u64 {
+        self.reserved.get(name).map_or(len, |reserved| reserved.end.min(len))
+    }
+
+    fn make_longer(&mut self, name: &str, end: u64, len: u64) -> io::Result<()> {
+        let path = self.path(name);
+        let is_new = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        if is_new {
+            sync_dir(&self.dir)?;
+        }
+        if len > end {
+            file.set_len(len.max(file.metadata()?.len()))?;
+            file.sync_all()?;
+            self.open.remove(name);
+            self.reserved.insert(name.to_owned(), Reserved { file, end });
+        }
+        Ok(())
+    }
+
+    fn write_replacement(&mut self, name: &str, bytes: &Bytes) -> io::Result<()> {
         let tmp = self.path(&format!("{name}{TMP_SUFFIX}"));
         let mut file = File::create(&tmp)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&tmp, self.path(name))?;
+        self.reserved.remove(name);
+        sync_dir(&self.dir)
+    }
+
+    fn give_name(&mut self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))?;
+        if from != to {
+            self.reserved.remove(to);
+            let reserved = self.reserved.remove(from);
+            self.reserved.extend(reserved.map(|reserved| (to.to_owned(), reserved)));
+        }
         sync_dir(&self.dir)
     }
 }
@@ -108,7 +160,7 @@ impl Storage for FileStorage {
     fn len(&self, name: &str) -> Result<Option<u64>, StorageError> {
         check_name(name)?;
         match fs::metadata(self.path(name)) {
-            Ok(metadata) => Ok(metadata.is_file().then_some(metadata.len())),
+            Ok(metadata) => Ok(metadata.is_file().then(|| self.content_len(name, metadata.len()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StorageError::io(Operation::Read, name, &error)),
         }
@@ -118,7 +170,7 @@ impl Storage for FileStorage {
         check_name(name)?;
         let read = || -> io::Result<Bytes> {
             let mut file = File::open(self.path(name))?;
-            let len = file.metadata()?.len();
+            let len = self.content_len(name, file.metadata()?.len());
             let wanted = len.saturating_sub(at).min(max as u64);
             if wanted == 0 {
                 return Ok(Bytes::new()); // a position behind the end may be none that can be sought
@@ -135,7 +187,26 @@ impl Storage for FileStorage {
 
     fn append(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
         check_name(name)?;
-        self.handle(name, true).and_then(|file| file.write_all(bytes)).map_err(|error| refused(Operation::Append, name, &error))
+        let appended = match self.reserved.get_mut(name) {
+            Some(reserved) => reserved.append(bytes),
+            None => self.handle(name, true).and_then(|file| file.write_all(bytes)),
+        };
+        appended.map_err(|error| refused(Operation::Append, name, &error))
+    }
+
+    fn reserve(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
+        check_name(name)?;
+        let end = self.len(name)?.unwrap_or(0);
+        self.make_longer(name, end, len.min(MAX_RESERVED_BYTES)).map_err(|error| refused(Operation::Reserve, name, &error))
+    }
+
+    fn trim(&mut self, name: &str) -> Result<(), StorageError> {
+        check_name(name)?;
+        let Some(Reserved { file, end }) = self.reserved.get(name) else { return Ok(()) };
+        let trimmed = file.set_len(*end).and_then(|()| file.sync_all());
+        trimmed.map_err(|error| refused(Operation::Truncate, name, &error))?;
+        self.reserved.remove(name);
+        Ok(())
     }
 
     fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
@@ -144,7 +215,10 @@ impl Storage for FileStorage {
         if len > found {
             return Err(StorageError::TruncateBeyondEnd { name: name.to_owned(), requested: len, len: found });
         }
-        self.handle(name, false).and_then(|file| file.set_len(len)).map_err(|error| refused(Operation::Truncate, name, &error))
+        let cut = self.handle(name, false).and_then(|file| file.set_len(len));
+        cut.map_err(|error| refused(Operation::Truncate, name, &error))?;
+        self.reserved.remove(name);
+        Ok(())
     }
 
     fn replace(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError> {
@@ -157,10 +231,14 @@ impl Storage for FileStorage {
     fn remove(&mut self, name: &str) -> Result<(), StorageError> {
         check_name(name)?;
         self.open.remove(name);
-        match fs::remove_file(self.path(name)).and_then(|()| sync_dir(&self.dir)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::io(Operation::Remove, name, &error)),
-            _ => Ok(()),
-        }
+        let removed = match fs::remove_file(self.path(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Err(_) => Ok(()),
+            Ok(()) => sync_dir(&self.dir),
+        };
+        removed.map_err(|error| StorageError::io(Operation::Remove, name, &error))?;
+        self.reserved.remove(name);
+        Ok(())
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), StorageError> {
@@ -169,13 +247,16 @@ impl Storage for FileStorage {
         // Handles would write under the old name, or where nobody reads.
         self.open.remove(from);
         self.open.remove(to);
-        let renamed = fs::rename(self.path(from), self.path(to)).and_then(|()| sync_dir(&self.dir));
-        renamed.map_err(|error| refused(Operation::Rename, from, &error))
+        self.give_name(from, to).map_err(|error| refused(Operation::Rename, from, &error))
     }
 
     fn sync(&mut self, name: &str) -> Result<(), StorageError> {
         check_name(name)?;
-        self.handle(name, false).and_then(|file| file.sync_all()).map_err(|error| refused(Operation::Sync, name, &error))
+        let synced = match self.reserved.get(name) {
+            Some(reserved) => reserved.file.sync_all(),
+            None => self.handle(name, false).and_then(|file| file.sync_all()),
+        };
+        synced.map_err(|error| refused(Operation::Sync, name, &error))
     }
 }
 

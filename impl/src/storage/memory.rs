@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Operation, Storage, StorageError, check_name};
+use super::{MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
+
+/// What reserved bytes are made of.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Files in memory. A clone costs one reference count; the first write to a clone copies the table of files, and the
 /// first append to a file the list of its chunks, but never the bytes. So a clone serves as the image that a crash
-/// leaves.
+/// leaves; what a process finds that opens it anew is [`MemoryStorage::reopened`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStorage {
     files: Arc<BTreeMap<String, Arc<Chunks>>>,
@@ -21,10 +24,12 @@ struct Chunks {
     /// Each with the position of its first byte.
     chunks: Vec<(u64, Bytes)>,
     len: u64,
+    /// Length of the file itself where that was made longer, in bytes.
+    reserved: u64,
 }
 
 impl PartialEq for Chunks {
-    /// Equal bytes, however they were appended.
+    /// Equal bytes, however they were appended, and whatever is reserved behind them.
     fn eq(&self, other: &Self) -> bool {
         let max = usize::try_from(self.len).unwrap_or(usize::MAX);
         self.len == other.len && self.read(0, max) == other.read(0, max)
@@ -47,6 +52,14 @@ impl Chunks {
         }
     }
 
+    /// As many zeros as make it `len` bytes long.
+    fn pad(&mut self, len: u64) {
+        while self.len < len {
+            let count = usize::try_from(len - self.len).unwrap_or(usize::MAX).min(ZEROS.len());
+            self.append(&Bytes::from_static(ZEROS.get(..count).unwrap_or(&ZEROS)));
+        }
+    }
+
     /// `len` is at most the present length.
     fn truncate(&mut self, len: u64) {
         self.chunks.retain(|(at, _)| *at < len);
@@ -54,6 +67,7 @@ impl Chunks {
             last.truncate(usize::try_from(len - *at).unwrap_or(usize::MAX));
         }
         self.len = len;
+        self.reserved = 0;
     }
 
     fn read(&self, at: u64, max: usize) -> Bytes {
@@ -84,6 +98,43 @@ impl MemoryStorage {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What a process finds that opens these files anew: zeros where bytes were reserved.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use cleanslate_log::storage::{MemoryStorage, Storage};
+    ///
+    /// let mut storage = MemoryStorage::new();
+    /// storage.reserve("a.log", 5)?;
+    /// storage.append("a.log", &Bytes::from_static(b"abc"))?;
+    /// assert_eq!(storage.read_all("a.log")?.as_deref(), Some(&b"abc"[..]));
+    /// assert_eq!(storage.reopened().read_all("a.log")?.as_deref(), Some(&b"abc\0\0"[..]));
+    /// # Ok::<(), cleanslate_log::storage::StorageError>(())
+    /// ```
+    #[must_use]
+    pub fn reopened(&self) -> Self {
+        let mut left = self.clone();
+        let reserved: Vec<_> = self.files.keys().filter_map(|name| self.reserved(name).map(|len| (name, len))).collect();
+        for (name, len) in reserved {
+            left.change(name, |file| {
+                file.pad(len);
+                file.reserved = 0;
+            });
+        }
+        left
+    }
+
+    /// Length of the file itself, in bytes, where that was made longer than what is in it.
+    pub(super) fn reserved(&self, name: &str) -> Option<u64> {
+        self.files.get(name).map(|file| file.reserved).filter(|len| *len > 0)
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Chunks)) {
+        if let Some(file) = Arc::make_mut(&mut self.files).get_mut(name) {
+            change(Arc::make_mut(file));
+        }
     }
 
     fn get(&self, operation: Operation, name: &str) -> Result<&Chunks, StorageError> {
@@ -119,14 +170,30 @@ impl Storage for MemoryStorage {
         Ok(())
     }
 
+    fn reserve(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
+        check_name(name)?;
+        let file = Arc::make_mut(&mut self.files).entry(name.to_owned()).or_default();
+        let len = len.min(MAX_RESERVED_BYTES).max(file.reserved);
+        if len > file.len {
+            Arc::make_mut(file).reserved = len;
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, name: &str) -> Result<(), StorageError> {
+        check_name(name)?;
+        if self.reserved(name).is_some() {
+            self.change(name, |file| file.reserved = 0);
+        }
+        Ok(())
+    }
+
     fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
         let found = self.get(Operation::Truncate, name)?.len;
         if len > found {
             return Err(StorageError::TruncateBeyondEnd { name: name.to_owned(), requested: len, len: found });
         }
-        if let Some(file) = Arc::make_mut(&mut self.files).get_mut(name) {
-            Arc::make_mut(file).truncate(len);
-        }
+        self.change(name, |file| file.truncate(len));
         Ok(())
     }
 

@@ -18,10 +18,16 @@ pub use faulty::{FaultyCalls, FaultyStorage, Unsynced};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
 
+/// The most bytes that a file is made long beforehand (Kafka: the size of a new file is an `int`).
+pub const MAX_RESERVED_BYTES: u64 = i32::MAX as u64;
+
 /// Longest name of a file, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
 /// A set of named files.
+///
+/// A file may be made longer than what is in it ([`Storage::reserve`]), as Kafka's `FileRecords` with `preallocate`. Only
+/// the storage that did it knows: one that is opened anew takes the zeros behind the end for what is in the file.
 ///
 /// All implementations behave alike; what is an error in one is the same error in the others. When the system refuses,
 /// [`Storage::append`] may have made the file longer by a part of the bytes, and any other change may have happened or
@@ -50,6 +56,21 @@ pub trait Storage: Debug {
     /// # Errors
     /// When the name is not allowed or the storage cannot be written.
     fn append(&mut self, name: &str, bytes: &Bytes) -> Result<(), StorageError>;
+
+    /// Makes a file `len` bytes long, durably: what is in it stays, zeros follow, and appends overwrite them. Length and content
+    /// do not tell. The file is created if it is not there, and stays as it is if it is that long. More than
+    /// [`MAX_RESERVED_BYTES`] counts as that. The rest is given back with [`Storage::trim`], or when the file is cut or replaced.
+    ///
+    /// # Errors
+    /// When the name is not allowed or the storage cannot be written.
+    fn reserve(&mut self, name: &str, len: u64) -> Result<(), StorageError>;
+
+    /// Gives back what was reserved behind the end of a file, and makes that durable with what was appended (Kafka:
+    /// `FileRecords.trim`). Of other files, and of one that is not there, nothing changes.
+    ///
+    /// # Errors
+    /// When the name is not allowed or the storage cannot be written.
+    fn trim(&mut self, name: &str) -> Result<(), StorageError>;
 
     /// Cuts a file to a length, in bytes.
     ///

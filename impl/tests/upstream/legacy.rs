@@ -3,10 +3,12 @@
 
 use bytes::Bytes;
 use cleanslate_log::barrier::ReplicationPath;
+use cleanslate_log::log::PartitionLog;
 use cleanslate_log::record::{Attributes, BatchBuilder, Compression, LegacyEntry, Magic, RecordsBuilder, compress};
+use cleanslate_log::storage::Storage;
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
-use crate::upstream::support::{Log, NOW};
+use crate::upstream::support::NOW;
 
 /// A key and a value; `None` is null.
 pub(crate) type KeyValue<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
@@ -32,7 +34,7 @@ pub(crate) fn same(magic: i8, first: i64, codec: Compression, count: usize) -> B
 }
 
 /// A follower appends bytes, fetched under the highest leader epoch; first and last offset.
-pub(crate) fn follow_bytes(log: &mut Log, bytes: Bytes) -> Result<(i64, i64), &'static str> {
+pub(crate) fn follow_bytes<S: Storage>(log: &mut PartitionLog<S>, bytes: Bytes) -> Result<(i64, i64), &'static str> {
     let result = log.append_as_follower(bytes, LeaderEpoch(i32::MAX), ReplicationPath::IntraCluster, NOW);
     result.map(|r| (r.first_offset.get(), r.last_offset.get())).map_err(|e| e.kafka_class())
 }

@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Kafka's LogSegmentTest, as far as a segment can be seen through its log.
 
-use cleanslate_log::log::{FetchIsolation, LogConfig, OFFSET_INDEX_ENTRY_BYTES, OffsetSpec, Recovery, TIME_INDEX_ENTRY_BYTES};
+use bytes::Bytes;
+use cleanslate_log::log::{
+    FetchIsolation, LogConfig, OFFSET_INDEX_ENTRY_BYTES, OffsetSpec, OpenOptions, PartitionLog, Recovery, TIME_INDEX_ENTRY_BYTES,
+};
 use cleanslate_log::record::Compression;
-use cleanslate_log::storage::Storage;
+use cleanslate_log::storage::{FileStorage, MemoryStorage, Storage};
 use cleanslate_log::types::{Offset, OffsetMetadata, TimestampMs};
 
 use super::unified_log_test_core::script::aborted;
@@ -193,7 +196,7 @@ fn test_recovery_rebuilds_epoch_cache() {
         follow(&mut log, &[placed(plain(2), offset, epoch)]).unwrap();
     }
     let mut storage = log.storage().clone();
-    storage.replace(cleanslate_log::log::LEADER_EPOCH_CHECKPOINT, &bytes::Bytes::new()).unwrap();
+    storage.replace(cleanslate_log::log::LEADER_EPOCH_CHECKPOINT, &Bytes::new()).unwrap();
     let recovered = reopen_files(storage, log.config(), Recovery::Unclean, 0, 0);
     assert_eq!(epochs(&recovered), [(0, 104), (1, 106), (2, 110)]);
 }
@@ -232,6 +235,52 @@ fn check_transaction_index(before: Option<i64>) {
 fn test_recover_transaction_index() {
     check_transaction_index(None);
     check_transaction_index(Some(75));
+}
+
+/// The size of a file that is made as long from the beginning on, in bytes.
+const INIT_FILE_SIZE: usize = 512 * 1024 * 1024;
+
+/// A segment at 40 whose file is made as long from the beginning on, and two sets of records in it.
+fn with_init_file_size<S: Storage>(storage: S) -> (PartitionLog<S>, [Bytes; 2]) {
+    let config = LogConfig {
+        index_interval_bytes: 10,
+        segment_index_bytes: 1000,
+        segment_bytes: INIT_FILE_SIZE,
+        preallocate: true,
+        ..LogConfig::default()
+    };
+    let mut log = PartitionLog::create(storage, config, NOW).unwrap();
+    log.truncate_fully_and_start_at(Offset(40), NOW).unwrap();
+    let set =
+        |first: i64, values: [&str; 2]| legacy(1, first, Compression::None, &values.map(|value| (None, Some(value.as_bytes()))));
+    let sets = [set(50, ["hello", "there"]), set(60, ["alpha", "beta"])];
+    sets.iter().for_each(|set| assert!(follow_bytes(&mut log, set.clone()).is_ok()));
+    assert_eq!(log.read(Offset(55), LOG_END, 200).unwrap(), sets[1]);
+    (log, sets)
+}
+
+#[test]
+fn test_create_with_init_file_size_append_message() {
+    let (log, sets) = with_init_file_size(MemoryStorage::new());
+    assert_eq!(log.size_in_bytes(), sets.concat().len() as u64);
+}
+
+/// The file is as long as its segment may be, until the log is closed; then it is as long as what is in it.
+#[test]
+fn test_create_with_init_file_size_clear_shutdown() {
+    let dir = tempfile::tempdir().unwrap();
+    let file_len = || std::fs::metadata(dir.path().join("00000000000000000040.log")).unwrap().len();
+    let (mut log, sets) = with_init_file_size(FileStorage::open(dir.path()).unwrap());
+    let size = sets.concat().len() as u64;
+    assert_eq!((log.size_in_bytes(), file_len()), (size, INIT_FILE_SIZE as u64));
+    log.close_clean().unwrap();
+    assert_eq!(file_len(), size);
+    let config = log.config().clone();
+    drop(log);
+    let options = OpenOptions { log_start_offset: Offset(40), ..OpenOptions::new(Recovery::Clean) };
+    let (reopened, _) = PartitionLog::open(FileStorage::open(dir.path()).unwrap(), config, options, NOW).unwrap();
+    assert_eq!(reopened.read(Offset(55), LOG_END, 200).unwrap(), sets[1]);
+    assert_eq!((reopened.size_in_bytes(), file_len()), (size, size));
 }
 
 fn check_indexes(timestamps: [i64; 3], offsets: &[i64], times: &[(i64, i64)]) {
@@ -277,7 +326,7 @@ fn test_recovery_fixes_corrupt_time_index() {
         follow(&mut log, &[placed(timed(TimestampMs(offset * 10)), offset, 0)]).unwrap();
     }
     let mut storage = log.storage().clone();
-    storage.replace("00000000000000000000.timeindex", &bytes::Bytes::from_static(&[0x5a; 40])).unwrap();
+    storage.replace("00000000000000000000.timeindex", &Bytes::from_static(&[0x5a; 40])).unwrap();
     let mut recovered = reopen_files(storage, log.config(), Recovery::Unclean, 0, 0);
     for offset in 0..99 {
         assert_eq!(offset_at(&mut recovered, offset * 10), Some(offset));

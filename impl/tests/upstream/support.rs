@@ -263,7 +263,7 @@ pub(crate) fn ends(log: &Log) -> (i64, i64, Option<i64>) {
 
 /// Opens the log's files anew.
 pub(crate) fn reopen(log: &Log, recovery: Recovery, recovery_point: i64, log_start: i64) -> Log {
-    reopen_files(log.storage().clone(), log.config(), recovery, recovery_point, log_start)
+    reopen_files(log.storage().reopened(), log.config(), recovery, recovery_point, log_start)
 }
 
 pub(crate) fn reopen_files(

@@ -306,14 +306,18 @@ fn test_segment_grouping_with_sparse_offsets_and_empty_segments() {
     assert_eq!(bases(&log.log), [0, 2 * (MAX + 1), 3 * (MAX + 1)]);
 }
 
-/// Nothing is allocated beforehand: a cleaned segment is as long as what is left.
+/// The file of a cleaned segment is as long as what is left, where that of the active one has 1024 bytes.
 #[test]
 fn test_size_trimmed_for_preallocated_and_compacted_topic() {
-    let mut log = Cleaned::with(&LogConfig { segment_bytes: 1024, ..LogConfig::default() });
-    log.plain(&[0, 1, 0, 1, 0]).roll();
+    let mut log = Cleaned::with(&LogConfig { segment_bytes: 1024, preallocate: true, ..LogConfig::default() });
+    let file_len = |log: &Cleaned, name: &str| log.log.storage().reopened().len(name).unwrap();
+    log.plain(&[0, 1, 0, 1, 0]);
+    assert_eq!(file_len(&log, LOG_FILE), Some(1024));
+    log.roll();
     let before = log.log.size_in_bytes();
     log.round(2, NOW, 2).unwrap();
     let left: usize = log.log.batches().unwrap().iter().map(RecordBatch::size_in_bytes).sum();
-    assert_eq!(log.log.storage().len(LOG_FILE), Ok(Some(left as u64)));
+    assert_eq!(file_len(&log, LOG_FILE), Some(left as u64));
+    assert_eq!(file_len(&log, "00000000000000000005.log"), Some(1024));
     assert!(log.log.size_in_bytes() < before && before < 1024);
 }

@@ -44,6 +44,14 @@ impl Storage for NotedReads {
         self.files.append(name, bytes)
     }
 
+    fn reserve(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
+        self.files.reserve(name, len)
+    }
+
+    fn trim(&mut self, name: &str) -> Result<(), StorageError> {
+        self.files.trim(name)
+    }
+
     fn truncate(&mut self, name: &str, len: u64) -> Result<(), StorageError> {
         self.files.truncate(name, len)
     }
