@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use cleanslate_log::barrier::{BarrierPolicy, BarrierRetention, Clears, ReplicationPath};
-use cleanslate_log::log::{CleanOptions, LogConfig, OpenOptions, PartitionLog, Recovery};
+use cleanslate_log::log::{CleanOptions, Cleaner, LogConfig, OpenOptions, PartitionLog, Recovery};
 use cleanslate_log::record::{BatchBuilder, MirrorPidResetRecord, RecordBatch};
 use cleanslate_log::storage::{MemoryStorage, Storage};
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
@@ -197,4 +197,23 @@ fn a_tombstone_stays_for_the_retention_time() {
     let mut log = log(&LogConfig::default(), &["- a", "- a!", "- b"]);
     assert_eq!(clean(&mut log, 0), "1:-1#-1+horizon 2:-1#-1");
     assert_eq!(clean(&mut log, 2), "2:-1#-1");
+}
+
+/// The keys of one log are none of the next, and each round tells what it did itself.
+#[test]
+fn a_cleaner_begins_each_round_anew() {
+    let mut cleaner = Cleaner::new();
+    let mut round = |specs: &[&str], max_keys| {
+        let mut log = log(&LogConfig::default(), specs);
+        let before = log.size_in_bytes();
+        let options = CleanOptions { first_dirty: Offset(0), first_uncleanable: log.last_stable_offset(), now: NOW, max_keys };
+        let (end, stats) = log.compact_with(&mut cleaner, &options, || true).unwrap();
+        assert_eq!((stats.bytes_read, stats.bytes_written), (before, log.size_in_bytes()));
+        let left: Vec<i64> = log.batches().unwrap().iter().map(|batch| batch.base_offset().get()).collect();
+        (end.get(), left, stats.records_read, stats.records_written, stats.map_utilization)
+    };
+    assert_eq!(round(&["- a", "- b", "- a", "- c"], 4), (4, vec![1, 2, 3], 4, 3, 0.75));
+    assert_eq!(round(&["- a", "- c"], 8), (2, vec![0, 1], 2, 2, 0.25));
+    // A full map ends the round early: the rest is kept as it is.
+    assert_eq!(round(&["- a", "- b", "- a", "- a"], 2), (2, vec![0, 1, 2, 3], 4, 4, 1.0));
 }

@@ -421,3 +421,29 @@ fn an_existing_directory_is_left_as_it_is() {
     assert_eq!(FileStorage::existing(&nowhere).len("x.log"), Ok(None));
     assert!(!nowhere.exists());
 }
+
+/// Files that are being written go on under the new name of their directory.
+#[test]
+fn a_directory_gets_another_name() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut storage = FileStorage::open(parent.path().join("t-0")).unwrap();
+    storage.append("x.log", &bytes("a")).unwrap();
+    storage.reserve("y.log", 4).unwrap();
+    for name in ["", ".", "..", "a/b", "a\\b", "\0", &"a".repeat(MAX_NAME_BYTES + 1)] {
+        let error = storage.rename_dir(name).unwrap_err();
+        assert!(matches!(error, StorageError::InvalidName { .. }), "{error}");
+    }
+    std::fs::create_dir(parent.path().join("full")).unwrap();
+    std::fs::write(parent.path().join("full").join("z"), "z").unwrap();
+    assert!(matches!(storage.rename_dir("full"), Err(StorageError::Io { .. })));
+    assert_eq!(storage.dir(), parent.path().join("t-0"));
+    storage.rename_dir("t-0.deleted").unwrap();
+    storage.append("x.log", &bytes("b")).unwrap();
+    storage.append("y.log", &bytes("c")).unwrap();
+    storage.trim("y.log").unwrap();
+    let moved = parent.path().join("t-0.deleted");
+    assert_eq!(std::fs::read(moved.join("x.log")).unwrap(), b"ab");
+    assert_eq!(std::fs::read(moved.join("y.log")).unwrap(), b"c");
+    storage.rename_dir("t-0.deleted").unwrap();
+    assert!(!parent.path().join("t-0").exists());
+}

@@ -1,7 +1,7 @@
 //! What a cleaning round keeps of a batch (Kafka: the filter of `Cleaner.cleanInto`, `MemoryRecords.filterTo`).
 
 use super::clean_txns::CleanedTransactions;
-use super::compact::OffsetMap;
+use super::cleaner::{CleanerStats, OffsetMap};
 use super::error::LogError;
 use super::txn_index::AbortedTxn;
 use crate::psm::ProducerStateManager;
@@ -14,6 +14,7 @@ use crate::types::{LeaderEpoch, Offset, TimestampMs};
 pub(super) struct CleanFilter<'a> {
     pub(super) map: &'a OffsetMap,
     pub(super) txns: &'a mut CleanedTransactions,
+    pub(super) stats: &'a mut CleanerStats,
     /// The last batch of a producer that is known now is kept, if only as a header.
     pub(super) producers: &'a ProducerStateManager,
     pub(super) delete_retention_ms: i64,
@@ -36,6 +37,7 @@ impl CleanFilter<'_> {
     /// # Errors
     /// When the batch cannot be read or built anew.
     pub(super) fn filter(&mut self, batch: &AnyBatch, position: u64) -> Result<Kept, LogError> {
+        self.stats.bytes_read = self.stats.bytes_read.saturating_add(batch.size_in_bytes() as u64);
         match batch {
             AnyBatch::V2(batch) => self.filter_v2(batch, position),
             AnyBatch::Legacy(batch) => self.filter_legacy(batch, position),
@@ -46,8 +48,9 @@ impl CleanFilter<'_> {
     ///
     /// Kafka drops a tombstone here if its segment was written long enough before the last that is clean already; segments have no
     /// times here, so that it is kept until the horizon which it is given now.
-    fn filter_legacy(&self, batch: &LegacyBatch, position: u64) -> Result<Kept, LogError> {
+    fn filter_legacy(&mut self, batch: &LegacyBatch, position: u64) -> Result<Kept, LogError> {
         let all = batch.records().map_err(|source| LogError::CorruptRecord { position, source })?;
+        self.note_read(all.len());
         let kept = all.into_iter().map(LegacyRecord::into_record);
         let kept: Vec<Record> = kept.filter(|record| self.is_wanted(record)).collect();
         let Some(first) = kept.first() else {
@@ -68,6 +71,10 @@ impl CleanFilter<'_> {
         Ok(Kept::Batch(Box::new(built)))
     }
 
+    fn note_read(&mut self, records: usize) {
+        self.stats.records_read = self.stats.records_read.saturating_add(records as u64);
+    }
+
     fn next_horizon(&self) -> TimestampMs {
         TimestampMs(self.now.get().saturating_add(self.delete_retention_ms))
     }
@@ -86,6 +93,7 @@ impl CleanFilter<'_> {
         }
         let all = batch.records().map_err(|source| LogError::CorruptRecord { position, source })?;
         let count = all.len();
+        self.note_read(count);
         let kept: Vec<Record> = all.into_iter().filter(|record| !discards_records && self.keeps(batch, record)).collect();
         if kept.is_empty() {
             let header = || Kept::Batch(Box::new(RecordBatch::empty_header(batch.header())));
@@ -103,6 +111,9 @@ impl CleanFilter<'_> {
 
     /// A batch stays, if only as a header; a header is no barrier.
     pub(super) fn note_kept(&mut self, batch: &AnyBatch, kept: &RecordBatch) {
+        let records = u64::try_from(kept.record_count()).unwrap_or(0);
+        self.stats.records_written = self.stats.records_written.saturating_add(records);
+        self.stats.bytes_written = self.stats.bytes_written.saturating_add(kept.size_in_bytes() as u64);
         if self.producers.ids().sees(kept.producer_id()) {
             self.txns.note_kept_producer();
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cleanable::{CleanRules, LogToClean};
 use super::partition_log::PartitionLog;
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
 /// What is being done with a log.
@@ -34,8 +34,27 @@ impl WrongCleaningState {
     }
 }
 
-/// Logs by some name of theirs, which tells the directory if there are several: where the last cleaning round of each ended, and what is being done with it. It
-/// has no threads: who aborts a round waits by itself until it has ended.
+/// A log does not tell what of it can be cleaned: it is offline. Who cleans goes on without it when it is marked
+/// ([`CleanerManager::mark_uncleanable`]).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what can be cleaned of a log is not known: {source}")]
+pub struct LogCleaningError<K> {
+    /// The name of the log.
+    pub key: K,
+    /// What took it offline.
+    pub source: StorageError,
+}
+
+impl<K> LogCleaningError<K> {
+    /// The simple name of the exception class that Kafka throws in this case.
+    #[must_use]
+    pub fn kafka_class(&self) -> &'static str {
+        "LogCleaningException"
+    }
+}
+
+/// Logs by some name of theirs, which tells the directory if there are several: where the last cleaning round of each ended, and
+/// what is being done with it. It has no threads: who aborts a round waits by itself until it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanerManager<K> {
     /// Where the last round of each log ended (`cleaner-offset-checkpoint`).
@@ -66,17 +85,21 @@ impl<K: Clone + Ord> CleanerManager<K> {
     /// The compacted log of which the largest share can be cleaned, if it is time to clean one; the first of several. It is in
     /// progress then. Checkpoints that are no offsets of their logs are corrected, whichever log is chosen. `now` is the clock in
     /// milliseconds (Kafka: `grabFilthiestCompactedLog`).
+    ///
+    /// # Errors
+    /// When a log that might be cleaned is offline; none is chosen then.
     pub fn grab_filthiest<'a, S: Storage + 'a>(
         &mut self,
         logs: impl IntoIterator<Item = (K, &'a PartitionLog<S>)>,
         rules: &CleanRules,
         now: TimestampMs,
-    ) -> Option<(K, LogToClean)> {
+    ) -> Result<Option<(K, LogToClean)>, LogCleaningError<K>> {
         let mut filthiest: Option<(K, LogToClean)> = None;
         for (key, log) in logs {
             if !log.config().compact || self.states.contains_key(&key) || self.uncleanable.contains(&key) {
                 continue;
             }
+            log.check_online().map_err(|source| LogCleaningError { key: key.clone(), source })?;
             let offsets = log.cleanable_offsets(self.checkpoints.get(&key).copied(), rules, now);
             if offsets.invalid_checkpoint {
                 self.checkpoints.insert(key.clone(), offsets.first_dirty);
@@ -87,9 +110,10 @@ impl<K: Clone + Ord> CleanerManager<K> {
                 filthiest = Some((key, found));
             }
         }
-        let (key, _) = filthiest.as_ref()?;
-        self.states.insert(key.clone(), CleaningState::InProgress);
-        filthiest
+        if let Some((key, _)) = &filthiest {
+            self.states.insert(key.clone(), CleaningState::InProgress);
+        }
+        Ok(filthiest)
     }
 
     /// The compacted logs of which old segments may be deleted; they are in progress then (Kafka: `deletableLogs`).

@@ -8,12 +8,11 @@
 //! batches of the producers in front of it survive is another matter, so a barrier must not depend on them. Keeping it is
 //! sound; what else may be done is a choice ([`BarrierRetention`], BAR-15).
 
-use std::collections::HashMap;
-
 use bytes::{Bytes, BytesMut};
 
 use super::clean_filter::{CleanFilter, Kept};
 use super::clean_txns::CleanedTransactions;
+use super::cleaner::{Cleaner, CleanerStats, OffsetMap};
 use super::error::LogError;
 use super::files::SegmentFile;
 use super::partition_log::PartitionLog;
@@ -45,37 +44,6 @@ pub struct CleanOptions {
 /// Whether a round is to go on.
 type GoesOn<'a> = &'a mut dyn FnMut() -> bool;
 
-/// The last offset of each key in the dirty part of the log (Kafka: `OffsetMap`).
-#[derive(Debug)]
-pub(super) struct OffsetMap {
-    offsets: HashMap<Bytes, Offset>,
-    max_keys: usize,
-    /// The last offset that was looked at; -1 for none.
-    pub(super) latest: Offset,
-}
-
-impl OffsetMap {
-    fn new(max_keys: usize) -> Self {
-        Self { offsets: HashMap::new(), max_keys, latest: Offset::UNKNOWN }
-    }
-
-    /// Notes the last offset of a key; tells whether there was room. A full map takes no key, not even one that it has.
-    fn put(&mut self, key: Bytes, offset: Offset) -> bool {
-        let has_room = self.offsets.len() < self.max_keys;
-        if has_room {
-            self.offsets.insert(key, offset);
-            // A map that is full may end within a batch (Kafka: `SkimpyOffsetMap.put`).
-            self.latest = offset;
-        }
-        has_room
-    }
-
-    /// Whether this record is the last of its key, as far as the map knows.
-    pub(super) fn is_latest(&self, key: &Bytes, offset: Offset) -> bool {
-        self.offsets.get(key).is_none_or(|latest| offset >= *latest)
-    }
-}
-
 impl<S: Storage> PartitionLog<S> {
     /// One cleaning round; returns the offset at which the next one begins.
     ///
@@ -91,24 +59,44 @@ impl<S: Storage> PartitionLog<S> {
     ///
     /// # Errors
     /// As [`Self::compact`]; [`LogError::CleaningStopped`] when it was told to stop.
-    pub fn compact_while(&mut self, options: &CleanOptions, mut goes_on: impl FnMut() -> bool) -> Result<Offset, LogError> {
+    pub fn compact_while(&mut self, options: &CleanOptions, goes_on: impl FnMut() -> bool) -> Result<Offset, LogError> {
+        self.compact_with(&mut Cleaner::new(), options, goes_on).map(|(end, _)| end)
+    }
+
+    /// As [`Self::compact_while`], by a cleaner that may have cleaned before; tells what it did, too.
+    ///
+    /// # Errors
+    /// As [`Self::compact_while`].
+    pub fn compact_with(
+        &mut self,
+        cleaner: &mut Cleaner,
+        options: &CleanOptions,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<(Offset, CleanerStats), LogError> {
         self.check_online()?;
-        let cleaned = self.clean(options, &mut goes_on);
+        let cleaned = self.clean(&mut cleaner.map, options, &mut goes_on);
         self.or_offline(cleaned)
     }
 
-    fn clean(&mut self, options: &CleanOptions, goes_on: GoesOn<'_>) -> Result<Offset, LogError> {
+    fn clean(
+        &mut self,
+        map: &mut OffsetMap,
+        options: &CleanOptions,
+        goes_on: GoesOn<'_>,
+    ) -> Result<(Offset, CleanerStats), LogError> {
         let bound = self.clean_bound(options.first_uncleanable);
         if bound < options.first_dirty {
             return Err(LogError::CleanRange { first_dirty: options.first_dirty, bound });
         }
-        let map = self.build_offset_map(options, bound, goes_on)?;
+        map.clear(options.max_keys);
+        self.build_offset_map(map, options, bound, goes_on)?;
         let end = map.latest.plus(1);
+        let mut stats = CleanerStats { map_utilization: map.utilization(), ..CleanerStats::default() };
         let mut txns = CleanedTransactions::new(self.config.barrier.retention);
         for group in self.group_segments(end) {
-            self.clean_group(&group, &map, &mut txns, (options, bound), goes_on)?;
+            self.clean_group(&group, map, (&mut txns, &mut stats), (options, bound), goes_on)?;
         }
-        Ok(end)
+        Ok((end, stats))
     }
 
     /// Base offset of the first segment that is not cleaned (Kafka: `LogCleanerManager.calculateCleanableBytes`).
@@ -132,8 +120,13 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// Kafka: `Cleaner.buildOffsetMap`.
-    fn build_offset_map(&self, options: &CleanOptions, bound: Offset, goes_on: GoesOn<'_>) -> Result<OffsetMap, LogError> {
-        let mut map = OffsetMap::new(options.max_keys);
+    fn build_offset_map(
+        &self,
+        map: &mut OffsetMap,
+        options: &CleanOptions,
+        bound: Offset,
+        goes_on: GoesOn<'_>,
+    ) -> Result<(), LogError> {
         let mut txns = CleanedTransactions::default();
         txns.add_aborted(&self.aborted_to_clean(options.first_dirty, bound));
         let dirty = self.segments_between(options.first_dirty, bound);
@@ -141,13 +134,13 @@ impl<S: Storage> PartitionLog<S> {
             let Some(segment) = self.segments.get(index) else { break };
             let next = index.saturating_add(1);
             let next_base = if next < dirty.end { self.segments.get(next).map(|next| next.base_offset) } else { None };
-            if self.map_segment(segment, &mut map, &mut txns, options, goes_on)? {
+            if self.map_segment(segment, map, &mut txns, options, goes_on)? {
                 break;
             }
             // Offsets behind the last batch are as good as read.
             map.latest = map.latest.max(next_base.unwrap_or(bound).plus(-1));
         }
-        Ok(map)
+        Ok(())
     }
 
     /// Notes the keys of a segment; tells whether the map is full.
@@ -236,7 +229,7 @@ impl<S: Storage> PartitionLog<S> {
         &mut self,
         group: &[Offset],
         map: &OffsetMap,
-        txns: &mut CleanedTransactions,
+        (txns, stats): (&mut CleanedTransactions, &mut CleanerStats),
         (options, bound): (&CleanOptions, Offset),
         goes_on: GoesOn<'_>,
     ) -> Result<(), LogError> {
@@ -245,6 +238,7 @@ impl<S: Storage> PartitionLog<S> {
         let mut filter = CleanFilter {
             map,
             txns,
+            stats,
             producers: &self.psm,
             delete_retention_ms: self.config.delete_retention_ms,
             now: options.now,

@@ -1,5 +1,6 @@
 //! The names of a log's files, as Kafka has them in a partition directory.
 
+pub(super) use crate::psm::DELETED;
 use crate::types::Offset;
 
 /// The segment that a new log begins with: 20 digits of its base offset, 0.
@@ -11,8 +12,6 @@ pub const TXN_INDEX_FILE: &str = "00000000000000000000.txnindex";
 /// Leader epochs and where they begin.
 pub const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 
-/// Of a file that is to be deleted.
-pub(super) const DELETED: &str = ".deleted";
 /// Of a checkpoint that is to be deleted.
 pub(super) const DELETED_CHECKPOINT: &str = ".checkpoint.deleted";
 /// Of a segment that a cleaning round has not finished.

@@ -19,6 +19,7 @@ pub use error::ProducerStateError;
 pub use facts::{AppendOrigin, BatchFacts, BatchKind, ProducerIdVisibility, TransactionVersion};
 pub use manager::ProducerStateManager;
 pub use pending::{Completion, Met, PendingAppend};
+pub(crate) use reload::DELETED;
 pub use reload::{SnapshotFile, snapshot_file_name, snapshot_files};
 pub(crate) use snapshot::{
     CRC_END as SNAPSHOT_CRC_END, ENTRY_BYTES as SNAPSHOT_ENTRY_BYTES, HEADER_BYTES as SNAPSHOT_HEADER_BYTES,

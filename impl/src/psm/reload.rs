@@ -6,9 +6,10 @@ use super::snapshot::ProducerSnapshot;
 use crate::storage::{Storage, StorageError};
 use crate::types::{Offset, TimestampMs};
 
+/// The end of the name of a file that is to be deleted (Kafka: `LogFileUtils.DELETED_FILE_SUFFIX`).
+pub(crate) const DELETED: &str = ".deleted";
+
 const SUFFIX: &str = ".snapshot";
-/// Of a file that is to be deleted.
-const DELETED: &str = ".deleted";
 
 /// A snapshot file: it covers the log below `offset`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

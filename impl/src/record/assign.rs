@@ -12,6 +12,7 @@ use super::error::DecodeError;
 use super::header::{ATTRIBUTES_POSITION, Attributes, BatchHeader, Compression, MAGIC_POSITION, MAGIC_V2, TimestampType};
 use super::legacy::{LegacyBatch, LegacyRecord};
 use super::record_body::{Header, Record};
+use super::records_builder::Magic;
 use crate::types::{LeaderEpoch, Offset, TimestampMs};
 
 /// The topic's settings and the leader's state, as far as they decide what is appended.
@@ -85,20 +86,8 @@ pub struct Assigned {
 /// # Errors
 /// See [`AssignError`]. An error of a record that cannot be read comes before that of records with a fault.
 pub fn assign_offsets(bytes: &Bytes, rules: &AssignRules) -> Result<Assigned, AssignError> {
-    let batches = AnyBatchReader::new(bytes.clone()).collect::<Result<Vec<_>, _>>()?;
-    batches.iter().try_for_each(AnyBatch::ensure_valid)?;
-    let source = source_codec(&batches)?;
-    let target = rules.target.unwrap_or(source);
+    let Checked { batches, records, source, target } = check(bytes, Magic::V2, rules)?;
     let first = batches.first().ok_or(AssignError::NoBatch)?;
-    // Records of magic 0 and 1 that are not compressed are batches of their own.
-    if batches.len() > 1 && (first.magic() == MAGIC_V2 || source != Compression::None) {
-        return Err(AssignError::SeveralBatches);
-    }
-    let mut records = Vec::new();
-    for batch in &batches {
-        check_batch(first.magic(), batch, rules)?;
-        records.append(&mut checked_records(batch, source == target, rules)?);
-    }
     let AnyBatch::V2(batch) = first else {
         return rebuild(first, records, target, rules);
     };
@@ -113,6 +102,34 @@ pub fn assign_offsets(bytes: &Bytes, rules: &AssignRules) -> Result<Assigned, As
         return Err(AssignError::OffsetsOfCompressed);
     }
     rebuild(first, records, target, rules)
+}
+
+/// What has passed all checks.
+pub(super) struct Checked {
+    /// At least one.
+    pub(super) batches: Vec<AnyBatch>,
+    /// The records of all batches; without keys and values where nobody will need them.
+    pub(super) records: Vec<Record>,
+    pub(super) source: Compression,
+    pub(super) target: Compression,
+}
+
+pub(super) fn check(bytes: &Bytes, to_magic: Magic, rules: &AssignRules) -> Result<Checked, AssignError> {
+    let batches = AnyBatchReader::new(bytes.clone()).collect::<Result<Vec<_>, _>>()?;
+    batches.iter().try_for_each(AnyBatch::ensure_valid)?;
+    let source = source_codec(&batches)?;
+    let target = rules.target.unwrap_or(source);
+    let first = batches.first().ok_or(AssignError::NoBatch)?;
+    // Records of magic 0 and 1 that are not compressed are batches of their own.
+    if batches.len() > 1 && (first.magic() == MAGIC_V2 || source != Compression::None) {
+        return Err(AssignError::SeveralBatches);
+    }
+    let mut records = Vec::new();
+    for batch in &batches {
+        check_batch(first.magic(), batch, to_magic, rules)?;
+        records.append(&mut checked_records(batch, to_magic == Magic::V2 && source == target, rules)?);
+    }
+    Ok(Checked { batches, records, source, target })
 }
 
 /// The codec of the records (Kafka: `UnifiedLog.analyzeAndValidateRecords`): of several batches, the last that has one.
@@ -133,13 +150,18 @@ fn source_codec(batches: &[AnyBatch]) -> Result<Compression, DecodeError> {
 }
 
 /// Kafka: `LogValidator.validateBatch`.
-fn check_batch(first_magic: i8, batch: &AnyBatch, rules: &AssignRules) -> Result<(), AssignError> {
+fn check_batch(first_magic: i8, batch: &AnyBatch, to_magic: Magic, rules: &AssignRules) -> Result<(), AssignError> {
     if batch.magic() != first_magic {
         return Err(AssignError::MixedMagic { first: first_magic, magic: batch.magic() });
     }
-    match batch {
-        AnyBatch::V2(batch) if rules.from_client => check_client_batch(batch),
-        _ => Ok(()),
+    let AnyBatch::V2(batch) = batch else { return Ok(()) };
+    if rules.from_client {
+        check_client_batch(batch)?;
+    }
+    let unknown = [(batch.is_transactional(), "transactions"), (batch.has_producer_id(), "producer ids")];
+    match unknown.into_iter().find(|(found, _)| *found && to_magic < Magic::V2) {
+        Some((_, what)) => Err(AssignError::NotInMagic { what, magic: to_magic.get() }),
+        None => Ok(()),
     }
 }
 
@@ -162,11 +184,11 @@ fn check_client_batch(batch: &RecordBatch) -> Result<(), AssignError> {
 }
 
 /// All records of a batch, or the faults of all that have one.
-fn checked_records(batch: &AnyBatch, same_codec: bool, rules: &AssignRules) -> Result<Vec<Record>, AssignError> {
+fn checked_records(batch: &AnyBatch, skims: bool, rules: &AssignRules) -> Result<Vec<Record>, AssignError> {
     let (records, errors) = match batch {
         AnyBatch::V2(batch) => {
             let bound = rules.max_decompressed_bytes;
-            let records = if same_codec { batch.skimmed_records(bound)? } else { batch.records_within(bound)? };
+            let records = if skims { batch.skimmed_records(bound)? } else { batch.records_within(bound)? };
             let append_time = batch.timestamp_type() == TimestampType::LogAppendTime;
             let errors = faults(&records, |record| fault_of(record.key.is_some(), record.timestamp, append_time, rules));
             (records, errors)
@@ -283,7 +305,7 @@ fn as_text(header: Header) -> Header {
     }
 }
 
-fn offset_after(first: Offset, records: &[Record]) -> Offset {
+pub(super) fn offset_after(first: Offset, records: &[Record]) -> Offset {
     let count = i64::try_from(records.len()).unwrap_or(i64::MAX);
     Offset(first.get().wrapping_add(count))
 }

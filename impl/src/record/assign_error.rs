@@ -67,6 +67,14 @@ pub enum AssignError {
         /// The producer id.
         producer_id: i64,
     },
+    /// The batch has something that the magic does not have in which it is to be stored.
+    #[error("magic {magic} has no {what}")]
+    NotInMagic {
+        /// What it has.
+        what: &'static str,
+        /// The magic.
+        magic: i8,
+    },
     /// The records that are at fault, of a batch whose records can all be read; never empty
     /// (Kafka: `RecordValidationException`).
     #[error("{} records are at fault, the first: {:?}", .0.len(), .0.first())]
@@ -94,6 +102,7 @@ impl AssignError {
         match self {
             // One fault of a timestamp decides for all (Kafka: `LogValidator.processRecordErrors`).
             Self::Records(errors) if errors.iter().any(RecordError::is_of_timestamp) => "InvalidTimestampException",
+            Self::NotInMagic { .. } => "UnsupportedForMessageFormatException",
             Self::OffsetsOfCompressed => "UnsupportedOperationException",
             Self::EmptyWithAppendTime => "NullPointerException",
             Self::Unreadable(error) => error.kafka_class(),

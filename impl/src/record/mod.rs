@@ -27,6 +27,7 @@
 mod any_batch;
 mod assign;
 mod assign_error;
+mod assign_legacy;
 mod batch;
 mod builder;
 mod compression;
@@ -51,6 +52,7 @@ mod wire;
 pub use any_batch::{AnyBatch, AnyBatchReader};
 pub use assign::{AssignRules, Assigned, assign_offsets};
 pub use assign_error::{AssignError, RecordError, RecordFault};
+pub use assign_legacy::{AssignedRecords, assign_offsets_in};
 pub use batch::RecordBatch;
 pub use builder::BatchBuilder;
 pub use compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, compress, decompress};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::{MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
+use super::{MAX_NAME_BYTES, MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
 
 /// The end of the name of a file that is going to replace another one.
 pub(super) const TMP_SUFFIX: &str = ".tmp";
@@ -75,6 +75,23 @@ impl FileStorage {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Gives the directory another name beside the one that it has, durably (Kafka: `LocalLog.renameDir`). Its files stay as they
+    /// are, and what is appended to them goes on.
+    ///
+    /// # Errors
+    /// [`StorageError::InvalidName`] when the name is that of no directory; when the system refuses, as it does if there is a
+    /// directory of that name that has files.
+    pub fn rename_dir(&mut self, name: &str) -> Result<(), StorageError> {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(['/', '\\', '\0']) || name == "." || name == ".." {
+            return Err(StorageError::InvalidName { name: name.chars().take(MAX_NAME_BYTES).collect() });
+        }
+        let to = self.dir.with_file_name(name);
+        let renamed = fs::rename(&self.dir, &to).and_then(|()| to.parent().map_or(Ok(()), sync_dir));
+        renamed.map_err(|error| StorageError::io(Operation::Rename, &self.dir.display().to_string(), &error))?;
+        self.dir = to;
+        Ok(())
     }
 
     fn path(&self, name: &str) -> PathBuf {

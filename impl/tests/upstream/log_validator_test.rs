@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! Kafka's LogValidatorTest: its rows of magic 2, and what becomes of magic 0 and 1.
 
+mod formats;
+
 use bytes::{Bytes, BytesMut};
 use cleanslate_log::record::{
-    AnyBatch, AnyBatchReader, AssignError, AssignRules, Assigned, BatchBuilder, Compression, RECORD_COUNT_POSITION, Record,
-    RecordBatch, RecordError, RecordFault, TimestampType, assign_offsets,
+    AssignError, AssignRules, Assigned, BatchBuilder, Compression, RECORD_COUNT_POSITION, Record, RecordBatch, RecordError,
+    RecordFault, TimestampType, assign_offsets,
 };
 use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
 
@@ -355,33 +357,4 @@ fn check_mismatch_magic() {
         assert_eq!(assign_bytes(&set).unwrap_err(), INVALID, "{outer} around {inner}");
         assert!(assign_bytes(&mixed_set(outer, outer)).is_ok());
     }
-}
-
-/// Records of magic 0, with offsets from 0 on, are given those from 1234567 on. A log asks for batches of magic 2, where Kafka's test asks
-/// for magic 0.
-#[track_caller]
-fn check_absolute(codec: Compression) {
-    let records = same(0, 0, codec, 3);
-    let given: Vec<i64> = offsets_of(&AnyBatchReader::new(records.clone()).map(Result::unwrap).collect::<Vec<_>>());
-    assert_eq!(given, [0, 1, 2]);
-    let rules = AssignRules { target: Some(codec), next_offset: Offset(1_234_567), ..rules() };
-    let assigned = assign_offsets(&records, &rules).unwrap();
-    assert_eq!(assigned.next_offset, Offset(1_234_570));
-    let batch = assigned.batch.unwrap();
-    assert_eq!(batch.attributes().compression(), Some(codec));
-    assert_eq!(offsets_of(&[AnyBatch::V2(batch)]), [1_234_567, 1_234_568, 1_234_569]);
-}
-
-fn offsets_of(batches: &[AnyBatch]) -> Vec<i64> {
-    batches.iter().flat_map(|batch| batch.records().unwrap()).map(|record| record.offset.get()).collect()
-}
-
-#[test]
-fn test_absolute_offset_assignment_non_compressed() {
-    check_absolute(Compression::None);
-}
-
-#[test]
-fn test_absolute_offset_assignment_compressed() {
-    check_absolute(Compression::Gzip);
 }

@@ -112,38 +112,55 @@ fn test_delete_if_exists() {
     assert_eq!(log.delete_old_segments(NOW), Ok(0));
 }
 
-/// A deleted segment's index keeps its entries under its other name, and takes more.
+/// A deleted segment's index keeps its entries under its other name, and takes more; under the name that it had, a log finds both.
 #[test]
 fn test_rename_index() {
     let config = LogConfig { file_delete_delay_ms: Some(1), ..LogConfig::default() };
-    let mut log = reopen_files(indexed(&[(0, 0, 10, 2)], 0).storage().clone(), &config, Recovery::Clean, 0, 0);
+    let source = indexed(&[(0, 0, 10, 2)], 0);
+    let mut log = reopen_files(source.storage().clone(), &config, Recovery::Clean, 0, 0);
     log.truncate_fully_and_start_at(Offset(0), NOW).unwrap();
     assert_eq!(aborted(&log), []);
     let mut storage = log.storage().clone();
     let renamed = format!("{TXN_INDEX_FILE}.deleted");
     storage.append(&renamed, &encoded(&[(1, 5, 15, 16)]).freeze()).unwrap();
     assert_eq!(storage.len(TXN_INDEX_FILE), Ok(None));
-    storage.rename(&renamed, TXN_INDEX_FILE).unwrap();
-    assert_eq!(storage.read_all(TXN_INDEX_FILE).unwrap().unwrap(), encoded(&[(0, 0, 10, 2), (1, 5, 15, 16)]));
+    let both = storage.read_all(&renamed).unwrap().unwrap();
+    assert_eq!(both, encoded(&[(0, 0, 10, 2), (1, 5, 15, 16)]));
+    let mut files = source.storage().clone();
+    files.replace(&renamed, &both).unwrap();
+    files.rename(&renamed, TXN_INDEX_FILE).unwrap();
+    let log = reopen_files(files, &config, Recovery::Clean, 0, 0);
+    let found = log.collect_aborted_transactions(Offset(0), Offset(100));
+    assert_eq!(found.iter().map(|txn| txn.first_offset.get()).collect::<Vec<_>>(), [0, 5]);
 }
 
-/// The directory of a log gets another name, and the log is opened there.
+/// The directory of a log gets another name while the log is open, and the index goes on there.
 #[test]
 fn test_update_parent_dir() {
     let parent = tempfile::tempdir().unwrap();
-    let (before, after) = (parent.path().join("t-0"), parent.path().join("t-0.moved"));
+    let (before, after) = (parent.path().join("t-0"), parent.path().join("parent"));
     let mut files = FileStorage::open(&before).unwrap();
     let source = indexed(&ENTRIES, 0);
     for name in source.storage().names().unwrap() {
         files.replace(&name, &source.storage().read_all(&name).unwrap().unwrap()).unwrap();
     }
-    let entries = |files: FileStorage| {
-        let (log, _) = PartitionLog::open(files, LogConfig::default(), Recovery::Clean, NOW).unwrap();
-        log.aborted_transactions().map(|txn| txn.first_offset.get()).collect::<Vec<i64>>()
+    let (mut log, _) = PartitionLog::open(files, LogConfig::default(), Recovery::Clean, NOW).unwrap();
+    let append = |log: &mut PartitionLog<FileStorage>, batch: &RecordBatch, origin| {
+        log.append_as_leader(batch.bytes().clone(), origin, LeaderEpoch(0), TransactionVersion::V0, NOW).unwrap();
     };
-    assert_eq!(entries(files), [0, 5, 18, 32]);
-    std::fs::rename(&before, &after).unwrap();
-    assert_eq!(entries(FileStorage::open(&after).unwrap()), [0, 5, 18, 32]);
+    append(&mut log, &produced(4, 0, 0, 1).transactional(true).build().unwrap(), AppendOrigin::Client);
+    assert_eq!(log.storage().dir(), before);
+    log.rename_dir("parent").unwrap();
+    assert_eq!(log.storage().dir(), after);
+    append(&mut log, &end_txn(4, 0, false, 0), AppendOrigin::Coordinator);
+    let mut expected = ENTRIES.to_vec();
+    expected.push((4, 100, 101, 102));
+    assert_eq!(std::fs::read(after.join(TXN_INDEX_FILE)).unwrap(), encoded(&expected));
+    log.close_clean().unwrap();
+    assert!(!before.exists());
+    let (log, _) = PartitionLog::open(FileStorage::open(&after).unwrap(), LogConfig::default(), Recovery::Clean, NOW).unwrap();
+    assert_eq!(log.aborted_transactions().map(|txn| txn.first_offset.get()).collect::<Vec<_>>(), [0, 5, 18, 32, 100]);
+    assert_eq!(log.log_end_offset(), Offset(102));
 }
 
 #[test]

@@ -10,6 +10,12 @@ fn key(number: i64) -> Bytes {
     number.to_string().into_bytes().into()
 }
 
+fn with_room(max_keys: usize) -> OffsetMap {
+    let mut map = OffsetMap::default();
+    map.clear(max_keys);
+    map
+}
+
 mod offset_map_test {
     use super::*;
 
@@ -23,7 +29,7 @@ mod offset_map_test {
 
     /// Full with the keys from 37 on; and the first number that did not go in.
     fn full() -> (OffsetMap, i64) {
-        let mut map = OffsetMap::new(SLOTS);
+        let mut map = with_room(SLOTS);
         let refused = (37..).find(|number| !map.put(key(*number), Offset(*number))).unwrap();
         (map, refused)
     }
@@ -31,10 +37,38 @@ mod offset_map_test {
     #[test]
     fn test_basic_validation() {
         for items in [10, 100, 1000, 5000] {
-            let mut map = OffsetMap::new(usize::MAX);
+            let mut map = with_room(usize::MAX);
             assert!((0..items).all(|number| map.put(key(number), Offset(number))));
             assert!((0..items).all(|number| knows(&map, number)));
         }
+    }
+
+    #[test]
+    fn test_clear() {
+        let mut map = with_room(SLOTS);
+        assert!((0..10).all(|number| map.put(key(number), Offset(number))));
+        assert!((0..10).all(|number| knows(&map, number)));
+        map.clear(SLOTS);
+        // Of a key that is not there, every record is the latest.
+        assert!((0..10).all(|number| map.is_latest(&key(number), Offset(-1))));
+        assert_eq!((map.latest, map.utilization()), (Offset::UNKNOWN, 0.0));
+        // There is room for as many as before.
+        assert_eq!((0..).find(|number| !map.put(key(*number), Offset(*number))), Some(170));
+    }
+
+    #[test]
+    fn test_utilization() {
+        let mut map = with_room(SLOTS);
+        assert_eq!((SLOTS, map.utilization()), (170, 0.0));
+        for size in 1..=SLOTS {
+            let number = 36 + i64::try_from(size).unwrap();
+            assert!(map.put(key(number), Offset(number)));
+            assert_eq!(map.utilization(), size as f64 / SLOTS as f64);
+        }
+        // A key that is there takes no room.
+        let mut map = with_room(2);
+        assert!((0..5).all(|offset| map.put(key(1), Offset(offset))));
+        assert_eq!((map.utilization(), with_room(0).utilization()), (0.5, 1.0));
     }
 
     #[test]
@@ -58,14 +92,14 @@ mod offset_map_test {
     fn test_latest_offset() {
         let (map, refused) = full();
         assert_eq!(map.latest, Offset(refused - 1));
-        assert_eq!(OffsetMap::new(SLOTS).latest, Offset::UNKNOWN);
+        assert_eq!(with_room(SLOTS).latest, Offset::UNKNOWN);
     }
 }
 
 mod log_cleaner_test {
     use super::*;
     use crate::log::clean_txns::CleanedTransactions;
-    use crate::log::{CleanOptions, LogConfig, PartitionLog};
+    use crate::log::{CleanOptions, CleanerStats, LogConfig, PartitionLog};
     use crate::psm::{AppendOrigin, TransactionVersion};
     use crate::record::BatchBuilder;
     use crate::storage::MemoryStorage;
@@ -92,14 +126,20 @@ mod log_cleaner_test {
         assert_eq!(before, (0..log.log_end_offset().get()).map(key).collect::<Vec<_>>());
         // As if these keys had been written again, behind everything.
         let gone = [1, 3, 5, 7, 9].map(key);
-        let mut map = OffsetMap::new(usize::MAX);
+        let mut map = with_room(usize::MAX);
         assert!(gone.iter().all(|key| map.put(key.clone(), Offset(i64::MAX))));
         let bases: Vec<Offset> = log.segments().map(|(base, _)| base).collect();
         let options = CleanOptions { first_dirty: Offset(0), first_uncleanable: bases[3], now: NOW, max_keys: usize::MAX };
         let mut txns = CleanedTransactions::default();
-        log.clean_group(&bases[..3], &map, &mut txns, (&options, bases[3]), &mut || true).unwrap();
+        let mut stats = CleanerStats::default();
+        let expected_bytes_read: u64 = log.segments().take(3).map(|(_, size)| size).sum();
+        log.clean_group(&bases[..3], &map, (&mut txns, &mut stats), (&options, bases[3]), &mut || true).unwrap();
         let remain: Vec<Bytes> = before.into_iter().filter(|key| !gone.contains(key)).collect();
         assert_eq!(keys(&log), remain);
         assert_eq!(log.segments().map(|(base, _)| base).collect::<Vec<_>>(), [bases[0], bases[3]]);
+        let cleaned = log.segments().next().unwrap().1;
+        assert_eq!((stats.bytes_read, stats.bytes_written), (expected_bytes_read, cleaned));
+        let records = u64::try_from(bases[3].get()).unwrap();
+        assert_eq!((stats.records_read, stats.records_written), (records, records - 5));
     }
 }

@@ -42,9 +42,10 @@ mod log_segment_test {
 
 mod transaction_index_test {
     use super::super::Segment;
-    use crate::log::AbortedTxn;
+    use crate::log::files::SegmentFile;
     use crate::log::txn_index::TxnIndexError;
-    use crate::storage::MemoryStorage;
+    use crate::log::{AbortedTxn, TXN_INDEX_FILE};
+    use crate::storage::{FaultyStorage, MemoryStorage, Storage, Unsynced};
     use crate::types::{Offset, ProducerId, TimestampMs};
 
     fn aborted(id: i64, first: i64, last: i64, last_stable: i64) -> AbortedTxn {
@@ -65,6 +66,21 @@ mod transaction_index_test {
             Err(TxnIndexError::Storage(error)) => panic!("{error}"),
             Ok(()) => None,
         }
+    }
+
+    /// To flush an index without a file is nothing; then there is an entry, and a flush makes it durable.
+    #[test]
+    fn test_flush() {
+        let (mut storage, mut segment) = (FaultyStorage::new(), Segment::new(Offset(0), TimestampMs(0)));
+        storage.append(&segment.name(SegmentFile::Log), &bytes::Bytes::new()).unwrap();
+        let durable = |storage: &FaultyStorage| storage.after_power_failure(Unsynced::Lost).read_all(TXN_INDEX_FILE).unwrap();
+        segment.flush(&mut storage).unwrap();
+        assert_eq!(durable(&storage), None);
+        let entry = aborted(0, 0, 10, 2);
+        segment.append_aborted(&mut storage, entry).unwrap();
+        assert_eq!(durable(&storage), Some(bytes::Bytes::new()));
+        segment.flush(&mut storage).unwrap();
+        assert_eq!(durable(&storage), Some(entry.encode()));
     }
 
     #[test]
