@@ -11,6 +11,7 @@ mod log_cleaner_test;
 mod log_loader_test;
 mod log_segment_test;
 mod log_validator_test;
+mod offset_index_test;
 mod partition_test;
 mod producer_state_manager_test;
 mod record_batch_tests;

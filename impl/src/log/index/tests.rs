@@ -7,11 +7,7 @@ use super::{
     IndexError, OFFSET_INDEX_ENTRY_BYTES, OffsetIndex, OffsetIndexEntry, TIME_INDEX_ENTRY_BYTES, TimeIndex, TimeIndexEntry,
     check_offset_index, check_time_index,
 };
-use crate::barrier::ReplicationPath;
-use crate::log::{FetchIsolation, LogConfig, OpenOptions, PartitionLog, Recovery};
-use crate::record::{AnyBatchReader, BatchBuilder};
-use crate::storage::FileStorage;
-use crate::types::{LeaderEpoch, Offset, TimestampMs};
+use crate::types::{Offset, TimestampMs};
 
 const BASE: Offset = Offset(45);
 const ENTRIES: usize = 30;
@@ -32,39 +28,6 @@ mod offset_index_test {
 
     fn last(index: &OffsetIndex) -> Option<i64> {
         index.entries.last().map(|entry| entry.offset.get())
-    }
-
-    /// An index with room for ten entries, whose file somebody has taken away. The log does not need the file until it is opened
-    /// again: then it makes another one.
-    #[test]
-    fn force_unmap_test() {
-        let dir = tempfile::tempdir().unwrap();
-        let config =
-            LogConfig { segment_index_bytes: 10 * OFFSET_INDEX_ENTRY_BYTES, index_interval_bytes: 1, ..LogConfig::default() };
-        let open = || {
-            let files = FileStorage::open(dir.path()).unwrap();
-            PartitionLog::open(files, config.clone(), OpenOptions::new(Recovery::Clean), TimestampMs(0)).unwrap().0
-        };
-        let path = dir.path().join("00000000000000000000.index");
-        let entries = || std::fs::read(&path).map(|bytes| bytes.len() / OFFSET_INDEX_ENTRY_BYTES);
-        let mut log = open();
-        for offset in 0..4 {
-            let batch = BatchBuilder::new(Offset(offset)).record(None, Some(b"value")).build().unwrap();
-            let bytes = batch.with_leader_epoch(LeaderEpoch(0)).bytes().clone();
-            log.append_as_follower(bytes, LeaderEpoch(0), ReplicationPath::IntraCluster, TimestampMs(0)).unwrap();
-        }
-        assert_eq!(entries().unwrap(), 3);
-        std::fs::remove_file(&path).unwrap();
-        let found = |log: &PartitionLog<FileStorage>| {
-            let bytes = log.read(Offset(1), FetchIsolation::LogEnd, 1000).unwrap();
-            AnyBatchReader::new(bytes).map(|batch| batch.unwrap().last_offset().get()).collect::<Vec<_>>()
-        };
-        assert_eq!(found(&log), [1, 2, 3]);
-        log.close_clean().unwrap();
-        assert_eq!(entries().unwrap_err().kind(), std::io::ErrorKind::NotFound);
-        drop(log);
-        let log = open();
-        assert_eq!((found(&log), entries().unwrap()), (vec![1, 2, 3], 3));
     }
 
     #[test]
