@@ -16,3 +16,5 @@ pub mod target;
 pub mod trace;
 pub mod transitions;
 pub mod witness;
+
+mod shape;

@@ -167,6 +167,10 @@ fn a_broken_file_is_refused_with_its_position() {
     assert_eq!(refusal(other), "FILE: format cleanslate-sequence of version 2, expected cleanslate-sequence of version 1");
     let unknown = r#"{"format": "cleanslate-sequence", "version": 1, "about": "", "steps": [{"op": "dance"}]}"#;
     assert!(refusal(unknown).starts_with("FILE: unknown variant `dance`, expected one of `hello`"));
+    let array = r#"["cleanslate-sequence", 1, "", []]"#;
+    assert_eq!(refusal(array), "FILE: file: expected an object, found an array at line 1 column 1");
+    let step = r#"{"format": "cleanslate-sequence", "version": 1, "about": "", "steps": [["run-tasks", "A"]]}"#;
+    assert_eq!(refusal(step), "FILE: steps[0]: expected an object, found an array at line 1 column 72");
 }
 
 /// Exit code and what was said, of a run of the command.
@@ -184,6 +188,34 @@ fn an_adapter_that_is_none_ends_the_run_with_one_line() {
     let (code, _, stderr) = conform(&["--adapter", "/no/such/program"]);
     assert_eq!(code, Some(1));
     assert!(stderr.starts_with("error: adapter: /no/such/program cannot be started: ") && stderr.lines().count() == 1, "{stderr}");
+}
+
+/// A machine without Java, as far as the command can see: nothing was compared, which is no success.
+#[test]
+fn without_java_nothing_is_said_to_be_as_expected() {
+    let tools = tempfile::tempdir().unwrap();
+    for tool in ["bash", "dirname", "env"] {
+        let found = std::process::Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap().stdout;
+        std::os::unix::fs::symlink(String::from_utf8(found).unwrap().trim(), tools.path().join(tool)).unwrap();
+    }
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/raw-foreign-marker.json");
+    let commands: [&[&str]; 4] = [
+        &["conform", "--target", "kafka"],
+        &["conform", "--target", "kafka", "--transitions"],
+        &["conform", "--target", "kafka", "--traces", trace],
+        &["trace", "replay", "--target", "kafka", trace],
+    ];
+    for command in commands {
+        let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_cleanslate"));
+        run.env("PATH", tools.path()).env_remove("JAVA_HOME").args(command);
+        let output = run.output().unwrap();
+        let said = (output.status.code(), String::from_utf8(output.stdout).unwrap());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said, (Some(3), String::new()), "{command:?}: {stderr}");
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert!(lines[0].starts_with("kafka-adapter: cannot be built here: there is no java"), "{stderr}");
+        assert_eq!(lines[1..], ["skipped: the adapter around Kafka's classes cannot be built here, so nothing was compared"]);
+    }
 }
 
 #[test]

@@ -265,7 +265,7 @@ pub struct ShowArgs {
 
 /// The arguments of `cleanslate trace replay`.
 ///
-/// Exit code 3 if the target lacks a rule that the trace needs: the steps before it agree.
+/// Exit code 3 if the target lacks a rule that the trace needs (the steps before it agree), or cannot be had on this machine.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The trace file

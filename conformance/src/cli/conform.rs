@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::args::TargetArg;
 use super::kafka::start;
 use super::output::print;
-use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
+use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE};
 use crate::conform::{Conformance, Outcome, read_traces};
 use crate::target::in_process::InProcess;
 use crate::target::over_adapter::OverAdapter;
@@ -38,7 +38,7 @@ pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
         None => conformance.lockstep(&args.bounds).map_err(CliError::Usage)?,
         Some(dir) => match run_traces(args, dir, another, &mut conformance)? {
             Some(told) => rate = told,
-            None => return Ok(ExitCode::from(EXIT_EXPECTED)),
+            None => return Ok(ExitCode::from(EXIT_INCONCLUSIVE)),
         },
     }
     let target = if args.adapter.is_some() {

@@ -1,12 +1,13 @@
 //! Another implementation for a command: the adapter around Kafka's own classes, or one that is named.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::CliError;
 use super::args::KafkaArgs;
-use super::output::{print, progress};
+use super::output::progress;
 use crate::adapter::{Adapter, AdapterError, Launch};
 
 /// How long the adapter may take for one reply. A JVM on a busy machine starts slowly.
@@ -42,7 +43,8 @@ fn command_for_kafka(args: &KafkaArgs) -> Result<Option<String>, CliError> {
     let output = build.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(|e| CliError::Usage(format!("{}: {e}", script.display())))?;
     if output.status.code() == Some(EXIT_CANNOT) {
-        print("skipped: the adapter around Kafka's classes cannot be built here\n")?;
+        let line = "skipped: the adapter around Kafka's classes cannot be built here, so nothing was compared";
+        let _ = writeln!(std::io::stderr(), "{line}");
         return Ok(None);
     }
     if !output.status.success() {

@@ -35,7 +35,7 @@ pub const EXIT_EXPECTED: u8 = 0;
 pub const EXIT_FAILED: u8 = 1;
 /// The command line or an input file cannot be understood.
 pub const EXIT_USAGE: u8 = 2;
-/// A cap was hit before a verdict was reached.
+/// A cap was hit before a verdict was reached, or the implementation to be held against cannot be had on this machine.
 pub const EXIT_INCONCLUSIVE: u8 = 3;
 
 /// Why a command could not do its work. The text is one line.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::kafka::start;
 use super::output::{print, progress};
-use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
+use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE};
 use crate::adapter::Adapter;
 use crate::adapter::message::Operation;
 use crate::sequence::compare::{Difference, compare};
@@ -41,7 +41,7 @@ impl Found {
 /// # Errors
 /// When there is no adapter, it misbehaves, or a file cannot be read or written.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
-    let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
+    let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_INCONCLUSIVE)) };
     let name = format!("{} {}", adapter.greeting().name, adapter.greeting().version);
     let masks = Masks::of(&adapter.greeting().name, &adapter.greeting().version);
     let mut found = Found { masks, ..Found::default() };

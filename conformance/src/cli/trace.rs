@@ -100,7 +100,7 @@ fn run_replay(args: &ReplayArgs, hooks: &Hooks) -> Result<ExitCode, CliError> {
     }
     let wrong = |source| CliError::Replay { file: args.file.display().to_string(), source: Box::new(source) };
     let played = if another {
-        let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
+        let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_INCONCLUSIVE)) };
         let name = if args.adapter.is_some() { "adapter" } else { "kafka" };
         let played = replay_with_stock_rules(&trace, Some(&args.file), &mut OverAdapter::new(&mut adapter, name)).map_err(wrong)?;
         adapter.finish()?;

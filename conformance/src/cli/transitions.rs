@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::kafka::start;
 use super::output::{print, progress};
-use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED};
+use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE};
 use crate::sequence::file::SequenceFile;
 use crate::transitions::collect::{CollectError, Collection, collect};
 use crate::transitions::take::{Parting, Taken, take};
@@ -18,7 +18,7 @@ use crate::transitions::take::{Parting, Taken, take};
 /// # Errors
 /// When there is no adapter, it misbehaves, the bounds are none, or model and log of this project part already.
 pub(super) fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
-    let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_EXPECTED)) };
+    let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_INCONCLUSIVE)) };
     progress("collecting what the model does to single logs");
     let begin = Instant::now();
     let collection = collect(&args.bounds)?;

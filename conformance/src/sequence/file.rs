@@ -8,6 +8,8 @@ use thiserror::Error;
 use super::local::Local;
 use crate::adapter::message::Operation;
 use crate::adapter::reply::Reply;
+use crate::shape::array_for_object;
+use crate::trace::locate::line_and_column;
 
 /// The name of the format.
 pub const FORMAT: &str = "cleanslate-sequence";
@@ -72,6 +74,11 @@ impl SequenceFile {
         }
         let text = std::fs::read_to_string(path).map_err(io)?;
         let file: Self = serde_json::from_str(&text).map_err(|e| malformed(e.to_string()))?;
+        if let Some(place) = array_for_object(&file, &text) {
+            let (line, column) = line_and_column(&text, &place);
+            let place = if place.0.is_empty() { "file".to_owned() } else { place.to_string() };
+            return Err(malformed(format!("{place}: expected an object, found an array at line {line} column {column}")));
+        }
         if file.format != FORMAT || file.version != VERSION {
             return Err(malformed(format!(
                 "format {} of version {}, expected {FORMAT} of version {VERSION}",

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adapter::message::Operation;
-use crate::adapter::state::Segment;
+use crate::adapter::state::{Segment, Snapshot};
 
 /// What differs: the part of the reply, what came here, what came there.
 pub type Part = (String, String, String);
@@ -31,7 +31,7 @@ pub struct Known {
     loses_log: bool,
 }
 
-const KNOWN: [Known; 3] = [
+const KNOWN: [Known; 4] = [
     Known {
         versions: "4.4.",
         name: "index-files-at-close",
@@ -65,7 +65,28 @@ const KNOWN: [Known; 3] = [
         },
         loses_log: true,
     },
+    Known {
+        versions: "4.4.",
+        name: "snapshot-of-an-untouched-segment",
+        reason: "since 4.4 a start after a clean stop does not recover an active segment that was never appended to, as its index files are there",
+        explains: |operation, (part, here, there)| match operation {
+            Operation::Open { clean: true, log_start, .. } => part == "snapshots" && lacks_empty_snapshots(here, there, *log_start),
+            _ => false,
+        },
+        loses_log: true,
+    },
 ];
+
+/// Whether the snapshots there are those here without empty ones up to the log start offset.
+fn lacks_empty_snapshots(here: &str, there: &str, log_start: i64) -> bool {
+    type Snapshots = Vec<Snapshot>;
+    let (Ok(mut here), Ok(there)) = (serde_json::from_str::<Snapshots>(here), serde_json::from_str::<Snapshots>(there)) else {
+        return false;
+    };
+    let count = here.len();
+    here.retain(|snapshot| snapshot.offset > log_start || snapshot.producers.as_ref() != Some(&Vec::new()));
+    here.len() < count && here == there
+}
 
 /// Whether the segments there, by their sizes, can be those here without some batches that hold nothing.
 fn lacks_empty_batches(here: &str, there: &str) -> bool {
@@ -133,7 +154,16 @@ mod tests {
         let part = |name: &str, there: &str| (name.to_owned(), NO_FILE.to_owned(), there.to_owned());
         let all = vec![part("file 0.index", ""), part("file 0.timeindex", ""), part("file 0.index", "00"), part("file 0.log", "")];
         for (version, left, counted) in [
-            ("4.4.0", 2, vec![("aborted-transaction-version", 0), ("expired-marker-batch", 0), ("index-files-at-close", 1)]),
+            (
+                "4.4.0",
+                2,
+                vec![
+                    ("aborted-transaction-version", 0),
+                    ("expired-marker-batch", 0),
+                    ("index-files-at-close", 1),
+                    ("snapshot-of-an-untouched-segment", 0),
+                ],
+            ),
             ("4.3.1", 4, vec![]),
         ] {
             let (mut masks, mut parts) = (Masks::of("apache-kafka", version), all.clone());
@@ -156,6 +186,21 @@ mod tests {
             [(&[200, 300][..], &[200, 300][..]), (&[200, 300], &[261, 300]), (&[200, 300], &[200, 299]), (&[200], &[])]
         {
             assert!(!lacks(here, there), "{here:?} {there:?}");
+        }
+    }
+
+    #[test]
+    fn only_empty_snapshots_up_to_the_log_start_may_be_lacking() {
+        let (first, second) = (r#"{"offset":1,"producers":[]}"#, r#"{"offset":2,"producers":[]}"#);
+        let here = format!("[{first},{second}]");
+        for (there, log_start, lacks) in [
+            ("[]".to_owned(), 2, true),
+            (format!("[{second}]"), 1, true),
+            (here.clone(), 2, false),
+            ("[]".to_owned(), 1, false),
+            (format!("[{first}]"), 2, false),
+        ] {
+            assert_eq!(lacks_empty_snapshots(&here, &there, log_start), lacks, "{there} {log_start}");
         }
     }
 

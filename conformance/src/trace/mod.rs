@@ -7,7 +7,7 @@ pub mod write;
 
 mod access;
 mod error;
-mod locate;
+pub(crate) mod locate;
 mod semantics;
 
 pub use error::TraceError;

@@ -10,6 +10,7 @@ use super::TraceError;
 use super::format::{FORMAT, Trace, VERSION};
 use super::locate::{Place, line_and_column, position};
 use super::semantics;
+use crate::shape::array_for_object;
 
 pub use super::semantics::{MAX_BATCHES_PER_MIRROR, MAX_OPS_PER_STEP, MAX_PRODUCERS, MAX_RECORDS, MAX_REPLICAS, MAX_STEPS};
 
@@ -37,6 +38,11 @@ pub fn parse_trace(name: &str, text: &[u8]) -> Result<Trace, TraceError> {
     })?;
     check_version(name, text)?;
     let trace: Trace = serde_json::from_str(text).map_err(|e| syntax(name, text, &e))?;
+    if let Some(place) = array_for_object(&trace, text) {
+        let (line, column) = line_and_column(text, &place);
+        let message = "expected an object, found an array".to_owned();
+        return Err(TraceError::Meaning { name: name.to_owned(), line, column, place: place.to_string(), message });
+    }
     semantics::check(&trace).map_err(|fault| {
         let (line, column) = line_and_column(text, &fault.place);
         let place = match fault.step {

@@ -89,6 +89,31 @@ fn wrong_fields_are_named_with_what_is_expected() {
     }
 }
 
+/// serde would take the values of the fields in their order for the object.
+#[test]
+fn an_array_is_no_object() {
+    for (from, to, expected) in [
+        (
+            r#"{"name": "A", "cluster": "A", "mirrors": null}"#,
+            r#"["A", "A", null]"#,
+            "replicas[0]: expected an object, found an array",
+        ),
+        (
+            r#""expect": {"appended": {"base_offset": 0, "last_offset": 0}}"#,
+            r#""expect": {"appended": [0, 0]}"#,
+            "steps[0].ops[0].expect.appended: expected an object, found an array",
+        ),
+    ] {
+        let error = error_of(changed(from, to));
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+    let whole = trace_to_string(&sample("negate-once-chain"));
+    let trace: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    let fields = ["format", "version", "title", "scenario", "property", "violation", "replicas", "producers", "steps"];
+    let values: Vec<&serde_json::Value> = fields.iter().map(|field| &trace[field]).collect();
+    assert!(error_of(serde_json::to_string(&values).unwrap()).starts_with("t.json:1:"));
+}
+
 #[test]
 fn contradictions_are_named_with_their_step() {
     for (from, to, expected) in [

@@ -4,7 +4,8 @@
 use cleanslate_log::log::OffsetSpec;
 use cleanslate_log::log_dir::TopicPartition;
 use cleanslate_log::replication::{
-    EpochEndOffset, FetchPhase, Fetcher, FetcherConfig, FetcherEvent, FollowError, LeaderError, TruncationMode, TruncationPoint,
+    EpochEndOffset, FetchPhase, Fetcher, FetcherConfig, FetcherEvent, FollowError, LeaderError, OffsetRequest, TruncationMode,
+    TruncationPoint,
 };
 use cleanslate_log::types::{LeaderEpoch, Offset};
 
@@ -265,4 +266,38 @@ fn an_answer_that_is_not_waited_for_is_ignored() {
         assert_eq!((cluster.appends(), cluster.state(&partition).delayed_until), (1, None));
         assert!(cluster.same_logs(&partition));
     }
+}
+
+/// Beyond Kafka's own tests: an answer that is not one to what would be asked now, under another epoch or of the other end, resets nothing.
+#[test]
+fn an_end_that_is_not_asked_for_is_ignored() {
+    let (mut cluster, partition) = following(TruncationMode::OnFetch, &[0, 0], 1);
+    let requests = cluster.requests();
+    cluster.on_fetch(&requests, vec![(partition.clone(), Err(LeaderError::OffsetOutOfRange))]);
+    let (before, (_, latest)) = (cluster.state(&partition), cluster.fetcher.offset_requests(NOW)[0].clone());
+    let older = OffsetRequest { current_leader_epoch: LeaderEpoch(0), ..latest };
+    for other in [older, OffsetRequest { spec: OffsetSpec::Earliest, ..latest }] {
+        cluster.on_offset(&partition, other, Ok(Offset(1)));
+        assert_eq!(cluster.events.last(), Some(&(partition.clone(), FetcherEvent::Ignored)));
+        assert_eq!((cluster.state(&partition), cluster.ends(&partition).1), (before, 2));
+    }
+}
+
+/// Beyond Kafka's own tests: a log that cannot be reset waits, and is fetched again then.
+#[test]
+fn a_reset_that_fails_is_delayed() {
+    let (mut cluster, partition) = following(TruncationMode::OnFetch, &[0, 0], 0);
+    cluster.fetcher = Fetcher::new(FetcherConfig { backoff_ms: 250, ..FetcherConfig::default() });
+    cluster.add(&partition, 2, 0);
+    let requests = cluster.requests();
+    cluster.on_fetch(&requests, vec![(partition.clone(), Err(LeaderError::OffsetOutOfRange))]);
+    let (_, latest) = cluster.fetcher.offset_requests(NOW)[0];
+    let log = cluster.followers.remove(&partition).unwrap();
+    cluster.on_offset(&partition, latest, Ok(Offset(1)));
+    assert_eq!(cluster.events.last().unwrap().1, FetcherEvent::Retried(FollowError::NoReplica(partition.clone())));
+    assert_eq!(cluster.state(&partition).delayed_until, Some(later(250)));
+    assert_eq!((cluster.fetcher.offset_requests(NOW), cluster.requests()), (vec![], vec![]));
+    cluster.followers.insert(partition.clone(), log);
+    cluster.now = later(250);
+    assert_eq!(cluster.requests().len(), 1);
 }
