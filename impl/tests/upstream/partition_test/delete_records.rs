@@ -10,8 +10,7 @@ use super::in_sync::{brokers, high_watermark, seeded};
 use super::roles::{append, broker, fetch_follower, word};
 use crate::upstream::support::{NOW, new_log};
 
-/// Beyond Kafka's own tests: what is deleted lies below the high watermark, and is deleted everywhere when the low watermark says so, for which
-/// a follower that is fenced does not count.
+/// Beyond Kafka's own tests: what is deleted lies below the high watermark; it is deleted everywhere when the low watermark says so.
 #[test]
 fn records_are_deleted_up_to_the_high_watermark() {
     let mut partition = seeded(10, 1);

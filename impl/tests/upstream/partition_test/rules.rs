@@ -10,8 +10,7 @@ use super::in_sync::{brokers, high_watermark, seeded};
 use super::roles::{append, broker, fetch_follower, follower_state, word};
 use crate::upstream::support::{NOW, later};
 
-/// Beyond Kafka's own tests: the controller's agreement under an older partition epoch than the known one is not looked at, and does not end
-/// the waiting; one under the known epoch changed nothing at the controller, but counts.
+/// Beyond Kafka's own tests: an agreement under an older partition epoch does not end the waiting; one under the known epoch counts.
 #[test]
 fn an_agreement_under_an_older_partition_epoch_is_ignored() {
     let mut partition = seeded(10, 1);
@@ -106,8 +105,7 @@ fn who_comes_into_sync_has_all_that_is_replicated() {
     }
 }
 
-/// Beyond Kafka's own tests: a leader that leads on under a new epoch keeps what it knows of a follower's log; one that comes back does not.
-/// A clock that goes back takes no follower its time of being caught up.
+/// Beyond Kafka's own tests: a leader that leads on keeps what it knows of a follower's log, and if the clock goes back its time of that.
 #[test]
 fn what_is_known_of_a_follower() {
     let mut partition = seeded(10, 1);
