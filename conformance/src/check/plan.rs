@@ -1,5 +1,7 @@
 //! What is to be checked: the designs, topologies, bounds and properties that the command line names.
 
+use std::collections::BTreeSet;
+
 use cleanslate_model::bounds::{Bounds, BoundsError};
 use cleanslate_model::design::{Design, DesignError, NAMED};
 use cleanslate_model::ids::Cluster;
@@ -97,7 +99,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for these names; an empty list means all.
+    /// The plan for these names; an empty list means all. What is named twice is checked once.
     ///
     /// # Errors
     /// [`PlanError`] names the valid choices.
@@ -110,6 +112,8 @@ impl Plan {
             let by_name = |n: &String| Topology::by_name(n).ok_or_else(|| PlanError::Topology { name: n.clone() });
             topologies.iter().map(by_name).collect::<Result<_, _>>()?
         };
+        let topologies = each_once(topologies, |topology| topology.name);
+        let designs = each_once(designs.iter().collect(), |design| design.as_str());
         let all_properties = properties.is_empty();
         let (properties, focus) = select(properties)?;
         let mut jobs = Vec::new();
@@ -121,9 +125,9 @@ impl Plan {
             // What a link passes on is checked with the promises.
             let of_link = GUARANTEE.iter().filter(|_| all_properties && topology.environment.is_some());
             let properties: Vec<_> = properties.iter().copied().chain(of_link).collect();
-            for design in designs {
+            for design in &designs {
                 jobs.push(Job {
-                    design: design.clone(),
+                    design: (*design).to_owned(),
                     rules: Design::parse(design)?,
                     topology,
                     bounds: parsed,
@@ -135,6 +139,12 @@ impl Plan {
         }
         Ok(Self { jobs })
     }
+}
+
+/// The first of those of each name.
+fn each_once<'n, T: Copy>(all: Vec<T>, name: impl Fn(T) -> &'n str) -> Vec<T> {
+    let mut names = BTreeSet::new();
+    all.into_iter().filter(|one| names.insert(name(*one))).collect()
 }
 
 fn bounds_name(bounds: Bounds, topology: &Topology) -> Option<&'static str> {
@@ -176,4 +186,18 @@ fn select(names: &[String]) -> Result<Selection, PlanError> {
     // In the order of the table, each once.
     let chosen = PROPERTIES.iter().chain(&GUARANTEE).filter(|p| chosen.iter().any(|c| c.id == p.id)).collect();
     Ok((chosen, focus.and_then(|(cluster, _)| cluster)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_twice_is_checked_once() {
+        let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let plan = Plan::new(&names(&["raw", "negate", "raw"]), &names(&["chain", "chain"]), "small", &[]);
+        let jobs: Vec<_> =
+            plan.map(|plan| plan.jobs.into_iter().map(|job| (job.design, job.topology.name)).collect()).unwrap_or_default();
+        assert_eq!(jobs, [("raw".to_owned(), "chain"), ("negate".to_owned(), "chain")]);
+    }
 }

@@ -3,12 +3,16 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
 use super::TraceError;
 use super::format::Trace;
+
+/// How many temporary files this process has named.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The trace as text. Equal traces give equal bytes.
 pub fn trace_to_string(trace: &Trace) -> String {
@@ -29,11 +33,12 @@ pub fn write_trace(path: &Path, trace: &Trace) -> Result<(), TraceError> {
     })
 }
 
-/// In the same directory, because a rename is atomic only within one file system.
+/// In the same directory, because a rename is atomic only within one file system; each call gives another name.
 fn temporary_beside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".{}.{number}.tmp", std::process::id()));
     path.with_file_name(name)
 }
 

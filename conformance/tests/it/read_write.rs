@@ -51,6 +51,20 @@ fn a_file_appears_whole_and_replaces_the_old_one() {
     assert!(error.contains("cannot write the trace"), "{error}");
 }
 
+/// Several workers may find the same counterexample.
+#[test]
+fn writers_of_one_file_do_not_meet() {
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, path) = (sample("negate-once-chain"), dir.path().join("t.json"));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..20).for_each(|_| write_trace(&path, &trace).unwrap()));
+        }
+    });
+    assert_eq!(read_trace(&path).unwrap(), trace);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn broken_text_is_named_with_its_place() {
     let whole = trace_to_string(&sample("negate-once-chain"));
