@@ -115,7 +115,7 @@ pub static PROPERTIES: [PropertySpec; 21] = [
         condition: |s, st| {
             leaders(s, st)
                 .filter(|(_, r)| r.is_writable())
-                .all(|(_, r)| truth::no_barrier_after_local(&r.durable.log, &r.mirror.stint))
+                .all(|(b, r)| truth::no_barrier_after_local(&r.durable.log, &r.mirror.stint, b.cluster))
         },
         goal: None,
     },

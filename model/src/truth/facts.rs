@@ -19,6 +19,9 @@ pub struct Author {
     pub serial: u8,
 }
 
+/// The number of what the stop of a mirror writes in a producer's name.
+const OF_STOP: u8 = u8::MAX;
+
 /// Who contributed to an entry of the ProducerStateManager since the entry appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Contributors {
@@ -40,7 +43,12 @@ impl Ghost<Author> {
     /// The author of what the stop of a mirror writes in the name of this producer: it comes after all that the producer wrote so far.
     #[must_use]
     pub const fn ended_by_stop_of(self, cluster: Cluster) -> Self {
-        Self(Author { cluster, serial: u8::MAX, ..self.0 })
+        Self(Author { cluster, serial: OF_STOP, ..self.0 })
+    }
+
+    /// Whether the stop of a mirror wrote it.
+    pub(super) const fn is_of_stop(&self) -> bool {
+        self.0.serial == OF_STOP
     }
 }
 

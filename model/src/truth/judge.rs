@@ -135,8 +135,8 @@ pub fn writable_psm_empty(psm: &Psm, stint: &Ghost<Stint>) -> bool {
 pub fn barrier_before_local(log: &Log, stint: &Ghost<Stint>, cluster: Cluster) -> bool {
     let is_barrier = |b: &Batch| matches!(b.kind, Kind::Barrier { .. });
     stint.0.is_none_or(|start| {
-        let Some(first_local) = log.iter().skip(start.index()).position(|b| !is_barrier(b)) else { return true };
-        let before = log.get(..start.index() + first_local).unwrap_or_default();
+        let Some(first_local) = local_data(log, start, cluster) else { return true };
+        let before = log.get(..first_local).unwrap_or_default();
         let nothing_inherited = before.iter().all(is_barrier);
         let own_barrier_last = before.iter().rev().take_while(|b| is_barrier(b)).any(|b| b.author.0.cluster == cluster);
         nothing_inherited || own_barrier_last
@@ -145,11 +145,17 @@ pub fn barrier_before_local(log: &Log, stint: &Ghost<Stint>, cluster: Cluster) -
 
 /// CLEAN-3: no barrier of the partition's own stop lies among or after the local batches of the stint.
 #[must_use]
-pub fn no_barrier_after_local(log: &Log, stint: &Ghost<Stint>) -> bool {
+pub fn no_barrier_after_local(log: &Log, stint: &Ghost<Stint>, cluster: Cluster) -> bool {
     stint.0.is_none_or(|start| {
-        let local = log.get(start.index()..).unwrap_or_default();
-        let first_local = local.iter().position(|b| !matches!(b.kind, Kind::Barrier { .. }));
-        let last_barrier = local.iter().rposition(|b| matches!(b.kind, Kind::Barrier { .. }));
+        let first_local = local_data(log, start, cluster);
+        let last_barrier = log.iter().rposition(|b| matches!(b.kind, Kind::Barrier { .. }));
         !matches!((first_local, last_barrier), (Some(l), Some(b)) if b > l)
     })
+}
+
+/// Where the first data of a stint lie. Whoever leads with a shorter log moves the stint's beginning into what longer logs have inherited, so
+/// that the offset alone does not tell: what is local was sent to this cluster, and by a client, not by the stop of its mirror.
+fn local_data(log: &Log, start: Offset, cluster: Cluster) -> Option<usize> {
+    let local = |b: &Batch| !matches!(b.kind, Kind::Barrier { .. }) && b.author.0.cluster == cluster && !b.author.is_of_stop();
+    log.iter().skip(start.index()).position(local).map(|at| start.index().saturating_add(at))
 }
