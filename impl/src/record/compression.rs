@@ -6,6 +6,7 @@
 mod gzip;
 mod inflater;
 mod lz4;
+mod lz4_block;
 mod snappy;
 mod unzstd;
 

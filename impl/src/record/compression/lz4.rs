@@ -4,10 +4,10 @@
 //! checksums of the frame descriptor in sets of magic 0.
 
 use bytes::Bytes;
-use lz4_flex::block::{DecompressError, compress_into, decompress_into, get_maximum_output_size};
+use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 use twox_hash::XxHash32;
 
-use super::{Failure, Output};
+use super::{Failure, Output, lz4_block};
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 /// Version 1, independent blocks; no checksums, no content size.
@@ -22,8 +22,8 @@ const BLOCK_BYTES: usize = 64 * 1024;
 const END_MARK: [u8; 4] = [0; 4];
 /// Set in a block's length when the block is stored as it is.
 const STORED: u32 = 1 << 31;
-/// The most bytes that a byte of a block can become: a run's length grows by 255 for every byte.
-const MAX_EXPANSION: usize = 255;
+
+const DAMAGED: Failure = Failure::Corrupt("a block is damaged");
 
 /// Whether the checksum of the frame descriptor has to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,22 +94,21 @@ impl Blocks {
             return Err(Failure::Corrupt("a block's checksum is wrong"));
         }
         if header & STORED == 0 {
-            decode_block(&block, frame.max_block_bytes, out)?
+            // Kafka's reader takes a block of nothing for the end.
+            decode_block(&block, frame.max_block_bytes, out)
         } else {
-            out.push(&block)?
+            out.push(&block)?;
+            Ok(true)
         }
-        Ok(true)
     }
 }
 
-fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Result<(), Failure> {
-    // Zeroing what a block cannot fill would let tiny blocks cost much time.
-    let possible = max_block_bytes.min(block.len().saturating_mul(MAX_EXPANSION));
-    let space = possible.min(out.room());
-    match out.fill(space, |space| decompress_into(block, space))? {
-        Ok(()) => Ok(()),
-        Err(DecompressError::OutputTooSmall { .. }) if space < possible => Err(Failure::TooLarge),
-        Err(_) => Err(Failure::Corrupt("a block is damaged")),
+/// Decodes a block that Kafka's library takes; false when nothing came out of it.
+fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Result<bool, Failure> {
+    let length = lz4_block::decoded_length(block, max_block_bytes).ok_or(DAMAGED)?;
+    match out.fill(length, |space| decompress_into(block, space))? {
+        Ok(()) => Ok(length > 0),
+        Err(_) => Err(DAMAGED),
     }
 }
 

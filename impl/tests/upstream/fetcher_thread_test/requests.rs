@@ -20,10 +20,10 @@ fn test_maybe_update_topic_ids() {
     cluster.add(&partition, 0, 0);
     assert_eq!(cluster.state(&partition).topic_id, None);
     let ids = |name: &str| (name == "topic1").then_some(Uuid(1));
-    cluster.fetcher.maybe_update_topic_ids(&[partition.clone()], ids);
+    cluster.fetcher.maybe_update_topic_ids(std::slice::from_ref(&partition), ids);
     assert_eq!(cluster.state(&partition).topic_id, Some(Uuid(1)));
     let unknown = topic("unknown");
-    cluster.fetcher.maybe_update_topic_ids(&[unknown.clone()], ids);
+    cluster.fetcher.maybe_update_topic_ids(std::slice::from_ref(&unknown), ids);
     assert_eq!(cluster.fetcher.state(&unknown), None);
 }
 

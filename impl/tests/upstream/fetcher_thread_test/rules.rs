@@ -241,10 +241,9 @@ fn an_equal_log_end_does_not_cut() {
 /// Beyond Kafka's own tests: while a partition waits, or its offset is being reset, no answer to a fetch counts.
 #[test]
 fn an_answer_that_is_not_waited_for_is_ignored() {
-    for (error, event) in [
-        (LeaderError::OffsetOutOfRange, FetcherEvent::OutOfRange),
-        (LeaderError::Other, FetcherEvent::Delayed(LeaderError::Other)),
-    ] {
+    for (error, event) in
+        [(LeaderError::OffsetOutOfRange, FetcherEvent::OutOfRange), (LeaderError::Other, FetcherEvent::Delayed(LeaderError::Other))]
+    {
         let (mut cluster, partition) = following(TruncationMode::OnFetch, &[0], 0);
         cluster.fetcher = Fetcher::new(FetcherConfig { backoff_ms: 250, ..FetcherConfig::default() });
         cluster.add(&partition, 1, 0);
