@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use bytes::Bytes;
-use cleanslate_log::record::{Compression, DecodeError};
+use cleanslate_log::record::{Compression, DecodeError, RecordBatch};
 
 #[path = "data/record/hex.rs"]
 mod hex;
@@ -90,4 +90,46 @@ fn an_lz4_block_of_nothing() {
     assert_eq!(of(&[b"\x30abc", b"\x20de"]), Some(Bytes::from_static(b"abcde")));
     assert_eq!(of(&[b"\x30abc", b"\0", b"\x20de"]), Some(Bytes::from_static(b"abc")));
     assert_eq!(of(&[b"\0", b"\xff"]), Some(Bytes::new()));
+}
+
+/// What is wrong with a batch first, and how many records come before that.
+#[test]
+fn damaged_streams_as_kafka_reads_them() {
+    let lines = include_str!("data/record/damaged_streams.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut count = 0;
+    for line in lines {
+        let [batch, at_once, one_by_one]: [&str; 3] = line.split(" | ").collect::<Vec<_>>().try_into().unwrap();
+        let batch = RecordBatch::decode(&hex(batch), 0).unwrap().0;
+        let all = batch.records().map_or_else(|error| error.kafka_class().to_owned(), |records| records.len().to_string());
+        let (mut records, mut class) = (0, String::new());
+        for record in batch.record_reader(1 << 20) {
+            match record {
+                Ok(_) => records += 1,
+                Err(error) => class = format!(" {}", error.kafka_class()),
+            }
+        }
+        assert_eq!((all.as_str(), format!("{records}{class}").as_str()), (at_once, one_by_one), "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 154);
+}
+
+/// Kafka's reader takes 128 KiB and 3 bytes of a stream at a time. A frame that is cut is the end where another one ended in the same.
+#[test]
+fn zstd_frames_that_are_cut_behind_another() {
+    let whole = hex("28b52ffd 0400 190000 616263 990977ad");
+    assert_eq!(decompress(Compression::Zstd, &whole), Ok(Bytes::from_static(b"abc")));
+    for tail in ["28", "28b52ffd", "28b52ffd04", "502a4d18 05000000 6162", "28b52ffd 0400 190000 616263 99"] {
+        let stream = [&whole[..], &hex(tail)].concat();
+        let expected = if tail.contains("6263") { "abcabc" } else { "abc" };
+        assert_eq!(decompress(Compression::Zstd, &stream).as_deref(), Ok(expected.as_bytes()), "{tail}");
+    }
+    let refused = |stream: &[u8]| decompress(Compression::Zstd, stream).is_err();
+    assert!(refused(&[&whole[..], &[0]].concat()));
+    // A frame to skip of 4 GiB less one byte.
+    assert!(refused(&[&whole[..], &hex("502a4d18 ffffffff 61")].concat()));
+    let skipped = |length: u32| [&hex("502a4d18")[..], &length.to_le_bytes(), &vec![0; length as usize]].concat();
+    let up_to = u32::try_from(128 * 1024 + 3 - 8 - whole.len()).unwrap();
+    assert!(!refused(&[&skipped(up_to - 1)[..], &whole, &whole[..1]].concat()));
+    assert!(refused(&[&skipped(up_to)[..], &whole, &whole[..1]].concat()));
 }

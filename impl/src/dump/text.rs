@@ -35,6 +35,7 @@ impl Shown {
     ) -> Result<(), DumpError> {
         let failed = |source| DumpError::Batch { position, source };
         match batch {
+            AnyBatch::V2(batch) if batch.is_empty() => {}
             AnyBatch::V2(batch) => {
                 // Kafka reads all records of a compressed batch before it shows the first.
                 if batch.attributes().compression() != Some(Compression::None) {
@@ -48,6 +49,7 @@ impl Shown {
             }
             AnyBatch::Legacy(batch) => {
                 for record in batch.record_reader(max_decompressed_bytes).map_err(failed)? {
+                    let record = record.map_err(failed)?;
                     let more = More::Legacy { crc: record.stored_crc, is_valid: record.stored_crc == record.computed_crc };
                     show(&Self { more, record: record.into_record() })?;
                 }

@@ -24,6 +24,7 @@ const END_MARK: [u8; 4] = [0; 4];
 const STORED: u32 = 1 << 31;
 
 const DAMAGED: Failure = Failure::Corrupt("a block is damaged");
+const UNDERFLOW: Failure = Failure::Thrown("BufferUnderflowException", "a checksum is cut");
 
 /// Whether the checksum of the frame descriptor has to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,17 +73,22 @@ impl Blocks {
         Self { input: Input(bytes), checksum, frame: None }
     }
 
-    /// Decodes a block; false at the end mark.
-    pub(super) fn step(&mut self, out: &mut Output) -> Result<bool, Failure> {
-        let frame = match self.frame {
-            Some(frame) => frame,
-            None => *self.frame.insert(Frame::read(&mut self.input, self.checksum)?),
-        };
+    /// Reads the frame's header.
+    pub(super) fn open(&mut self) -> Result<Frame, Failure> {
+        match self.frame {
+            Some(frame) => Ok(frame),
+            None => Ok(*self.frame.insert(Frame::read(&mut self.input, self.checksum)?)),
+        }
+    }
+
+    /// Decodes a block; false at the end mark. Kafka's reader looks for the checksums without a look at what is left.
+    pub(super) fn read(&mut self, out: &mut Output) -> Result<bool, Failure> {
+        let frame = self.open()?;
         let header = self.input.u32_le()?;
         let length = usize::try_from(header & !STORED).unwrap_or(usize::MAX);
         if length == 0 {
             if frame.content_checksum {
-                self.input.u32_le()?;
+                self.input.u32_le().map_err(|_| UNDERFLOW)?;
             }
             return Ok(false);
         }
@@ -90,16 +96,17 @@ impl Blocks {
             return Err(Failure::Corrupt("a block exceeds the frame's block size"));
         }
         let block = self.input.take(length)?;
-        if frame.block_checksums && self.input.u32_le()? != XxHash32::oneshot(0, &block) {
-            return Err(Failure::Corrupt("a block's checksum is wrong"));
-        }
-        if header & STORED == 0 {
+        let some = if header & STORED == 0 {
             // Kafka's reader takes a block of nothing for the end.
-            decode_block(&block, frame.max_block_bytes, out)
+            decode_block(&block, frame.max_block_bytes, out)?
         } else {
             out.push(&block)?;
-            Ok(true)
+            true
+        };
+        if frame.block_checksums && self.input.u32_le().map_err(|_| UNDERFLOW)? != XxHash32::oneshot(0, &block) {
+            return Err(Failure::Corrupt("a block's checksum is wrong"));
         }
+        Ok(some)
     }
 }
 
@@ -114,7 +121,7 @@ fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Resul
 
 /// What a frame's header says of its blocks.
 #[derive(Clone, Copy)]
-struct Frame {
+pub(super) struct Frame {
     max_block_bytes: usize,
     block_checksums: bool,
     /// Behind the end mark; it has to be there, whatever it says.
