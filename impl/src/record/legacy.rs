@@ -81,6 +81,24 @@ impl UnreadRecord {
         self.entry.ensure_valid()
     }
 
+    /// The lengths of key and value as stored, whether the entry has so many bytes or not; below 0 they are of a null.
+    pub(crate) fn sizes(&self) -> Result<(i32, i32), DecodeError> {
+        let key = Cursor::starting_at(&self.entry.bytes, self.entry.key_position).i32("record key")?;
+        let key_bytes = usize::try_from(key).unwrap_or(0);
+        let value_position = self.entry.key_position.saturating_add(4).saturating_add(key_bytes);
+        Ok((key, Cursor::starting_at(&self.entry.bytes, value_position).i32("record value")?))
+    }
+
+    /// The stored CRC, and whether it is that of the bytes.
+    pub(crate) fn crc(&self) -> (u32, bool) {
+        (self.entry.stored_crc, self.ensure_valid().is_ok())
+    }
+
+    /// The record without its key and its value.
+    pub(crate) fn outline(&self) -> Record {
+        Record { offset: self.offset, timestamp: self.timestamp, ..Record::default() }
+    }
+
     /// The record with its key and its value.
     pub(crate) fn read(self) -> Result<LegacyRecord, DecodeError> {
         let (key, value) = self.entry.key_and_value().map_err(|error| match self.in_set {
