@@ -404,8 +404,7 @@ fn an_answer_that_ends_in_front_of_the_position() {
     assert_eq!((offsets(&mut two, 10), two.position(), two.is_consumed()), (vec![100], Offset(101), true));
 }
 
-/// Beyond Kafka's own tests: records of magic 0 and 1 in front of the position are passed over unread, and records in front of one that
-/// cannot be read come. What cannot be read stops the fetch, where Kafka's loses records or goes over it.
+/// Beyond Kafka's own tests: old records in front of the position are passed over unread, and those in front of a damaged one come.
 #[test]
 fn old_records_that_cannot_be_read() {
     let good = |offset: i64, value: &[u8]| {

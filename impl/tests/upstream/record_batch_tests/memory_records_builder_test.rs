@@ -322,8 +322,7 @@ fn should_reset_buffer_to_initial_position_on_abort() {
     }
 }
 
-/// Beyond Kafka's own tests: a last offset that is set is that of a compressed set of any format, and the one of the largest
-/// timestamp, also where it is below the records.
+/// Beyond Kafka's own tests: a last offset that is set is a compressed set's, and the largest timestamp's, also below the records.
 #[test]
 fn the_last_offset_that_is_set() {
     for (magic, codec) in formats() {
