@@ -198,3 +198,17 @@ fn lists() {
         assert!(ids.iter().all(|id| text.lines().any(|l| l == id)), "{what}: {text}");
     }
 }
+
+/// A leader with a shorter log moves the beginning of the time in which the partition is writable; what longer logs have inherited does not
+/// become local by that.
+#[test]
+fn what_was_inherited_does_not_become_local() {
+    for (design, bounds) in [
+        ("sound+stop-acks=none", "small,followers=1,crashes=1,elections=1"),
+        ("raw-barrier-abort+stop-resume=continue", "small,followers=1,elections=2"),
+    ] {
+        let args = ["--design", design, "--topology", "active-passive", "--bounds", bounds, "--property", "no-barrier-after-local"];
+        let (code, stdout, stderr) = check(&[&args[..], &["--json"]].concat());
+        assert_eq!((code, stderr.as_str(), lines(&stdout)[0]["verdict"].as_str()), (0, "", Some("holds")), "{design}");
+    }
+}

@@ -54,10 +54,14 @@ fn offsets_increase_within_31_bits_of_the_base() {
 }
 
 #[test]
-fn the_last_offset_is_not_before_the_last_record() {
-    let error = EncodeError::LastOffsetTooSmall { last_offset: 9, minimum: 10 };
-    assert_eq!(one().last_offset(Offset(9)).build(), Err(error));
-    assert_eq!(one().last_offset(Offset(14)).build().unwrap().last_offset_delta(), 4);
+fn the_last_offset_is_not_held_against_the_records() {
+    for (last, delta) in [(14, 4), (9, -1), (i64::from(i32::MIN) + 10, i32::MIN)] {
+        assert_eq!(one().last_offset(Offset(last)).build().unwrap().last_offset_delta(), delta);
+    }
+    for last in [i64::MIN, i64::from(i32::MAX) + 11] {
+        let error = EncodeError::OffsetDeltaTooLarge { offset: last, base_offset: 10 };
+        assert_eq!(one().last_offset(Offset(last)).build(), Err(error));
+    }
 }
 
 #[test]

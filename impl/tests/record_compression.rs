@@ -156,11 +156,12 @@ fn members_of_a_gzip_stream() {
 
 #[test]
 fn what_kafka_refuses_as_a_stream() {
-    let refused = |codec, text: &str| {
+    let refused_with = |codec, text: &str, class| {
         let result = decompress(codec, &hex(text), 1 << 20);
         assert!(matches!(result, Err(DecodeError::CorruptCompression { position: 0, .. })), "{codec:?} {text}: {result:?}");
-        assert_eq!(result.unwrap_err().kafka_class(), "KafkaException");
+        assert_eq!(result.unwrap_err().kafka_class(), class, "{codec:?} {text}");
     };
+    let refused = |codec, text: &str| refused_with(codec, text, "KafkaException");
     for codec in [Compression::Gzip, Compression::Snappy, Compression::Lz4] {
         refused(codec, "");
     }
@@ -168,10 +169,16 @@ fn what_kafka_refuses_as_a_stream() {
     refused(Compression::Gzip, "1f8b08000000000000ff 8b63606060ca0e2823123000002b7c8aa330000000"); // wrong CRC
     refused(Compression::Snappy, "82534e4150505900 00000001 00000001 82534e4150505900 00000000 00000001"); // version 0 between chunks
     refused(Compression::Snappy, "82534e4150505900 00000001 00000001 82534e4150505900 00000001 000000"); // a header between chunks is cut
-    refused(Compression::Snappy, "82534e4150505900 00000001 00000001 ffffffff 00"); // a negative length
+    let long = "SnappyError";
+    refused_with(Compression::Snappy, "82534e4150505900 00000001 00000001 ffffffff 00", long); // a negative length
+    refused_with(Compression::Snappy, "82534e4150505900 00000001 00000001 20000001 00", long); // more than 512 MiB
+    refused(Compression::Snappy, "82534e4150505900 00000001 00000001 20000000 00"); // a chunk is cut
     refused(Compression::Snappy, "82534e4150505900 00000001 00000001 00000002 05 00"); // a damaged block
     refused(Compression::Gzip, "1f8b08000000000000ff 4b044a0000 7a4fdea2 04000000"); // reaches in front of its beginning
-    refused(Compression::Lz4, "04224d18 6440 a7 00000000 000000"); // the content's checksum is cut
+    let cut = "BufferUnderflowException";
+    refused_with(Compression::Lz4, "04224d18 6440 a7 00000000 000000", cut); // the content's checksum is cut
+    refused_with(Compression::Lz4, "04224d18 7040 ad 01000080 61 cfc8d6", cut); // a block's checksum is cut
+    refused(Compression::Lz4, "04224d18 7040 ad 01000080 61 cfc8d6a5"); // a block's checksum is wrong
     refused(Compression::Lz4, "04224d18 6040 82"); // no end mark
     refused(Compression::Lz4, "04224d18 6040 83 00000000"); // a wrong checksum of the descriptor
     refused(Compression::Lz4, "04224d19 6040 82 00000000"); // another magic

@@ -10,7 +10,7 @@ use super::record::ConsumerRecord;
 use crate::log::{AbortedTxn, FetchData, FetchIsolation};
 use crate::record::{
     AnyBatch, AnyBatchReader, ControlRecordType, DEFAULT_MAX_DECOMPRESSED_BYTES, DecodeError, Header, LegacyRecord, MAGIC_V2,
-    Record, RecordReader, TimestampType,
+    Record, RecordReader, TimestampType, UnreadRecord,
 };
 use crate::types::{LeaderEpoch, Offset, ProducerId};
 
@@ -51,22 +51,43 @@ enum Records {
     /// The batch is skipped.
     None,
     V2(Box<RecordReader>),
-    Legacy(std::vec::IntoIter<LegacyRecord>),
+    Legacy(std::vec::IntoIter<Result<UnreadRecord, DecodeError>>),
 }
 
-/// A record, and what its own checksum says; only before magic 2 does a record have one.
-type Checked = (Record, Result<(), DecodeError>);
+/// A record. Before magic 2, it has a checksum of its own, and those in front of the position are not looked at.
+enum Next {
+    V2(Record),
+    Legacy(UnreadRecord),
+}
+
+impl Next {
+    fn offset(&self) -> Offset {
+        match self {
+            Self::V2(record) => record.offset,
+            Self::Legacy(record) => record.offset,
+        }
+    }
+
+    fn read(self, check_crc: bool) -> Result<Record, DecodeError> {
+        match self {
+            Self::V2(record) => Ok(record),
+            Self::Legacy(record) => {
+                if check_crc {
+                    record.ensure_valid()?;
+                }
+                record.read().map(LegacyRecord::into_record)
+            }
+        }
+    }
+}
 
 impl Records {
     /// The next record.
-    fn next(&mut self) -> Option<Result<Checked, DecodeError>> {
+    fn next(&mut self) -> Option<Result<Next, DecodeError>> {
         match self {
             Self::None => None,
-            Self::V2(records) => records.next().map(|record| record.map(|record| (record, Ok(())))),
-            Self::Legacy(records) => records.next().map(|record| {
-                let checksum = record.ensure_valid();
-                Ok((record.into_record(), checksum))
-            }),
+            Self::V2(records) => records.next().map(|record| record.map(Next::V2)),
+            Self::Legacy(records) => records.next().map(|record| record.map(Next::Legacy)),
         }
     }
 }
@@ -200,14 +221,12 @@ impl CompletedFetch {
                 self.next_batch()?;
                 continue;
             };
-            let (record, checksum) = next?;
+            let next = next?;
             // A fetch begins with a whole batch, of which some may be in front of the position.
-            if record.offset < self.position {
+            if next.offset() < self.position {
                 continue;
             }
-            if self.check_crcs {
-                checksum?;
-            }
+            let record = next.read(self.check_crcs)?;
             if is_control(&current.batch) {
                 self.position = record.offset.plus(1);
                 continue;
@@ -219,11 +238,12 @@ impl CompletedFetch {
     }
 
     /// Goes on to the next batch that is not skipped. Behind the last one, the position is that of the batch's end, so that records
-    /// which compaction has taken from it are not fetched again and again.
+    /// which compaction has taken from it are not fetched again and again. In an answer that ends in front of the position, that goes
+    /// back, as in Kafka.
     fn next_batch(&mut self) -> Result<(), DecodeError> {
         let Some(batch) = self.batches.next().transpose()? else {
             if let Some(last) = self.current.take() {
-                self.position = self.position.max(last.batch.next_offset());
+                self.position = last.batch.next_offset();
             }
             self.consumed = true;
             return Ok(());
@@ -235,7 +255,7 @@ impl CompletedFetch {
         }
         let skipped = self.is_aborted(&batch)?;
         let records = if skipped {
-            self.position = self.position.max(batch.next_offset());
+            self.position = batch.next_offset();
             Records::None
         } else {
             records_of(&batch, self.max_decompressed_bytes)?
@@ -278,7 +298,7 @@ fn timestamp_type_of(batch: &AnyBatch) -> Option<TimestampType> {
 fn records_of(batch: &AnyBatch, max_decompressed_bytes: usize) -> Result<Records, DecodeError> {
     Ok(match batch {
         AnyBatch::V2(batch) => Records::V2(Box::new(batch.record_reader(max_decompressed_bytes))),
-        AnyBatch::Legacy(batch) => Records::Legacy(batch.records_within(max_decompressed_bytes)?.into_iter()),
+        AnyBatch::Legacy(batch) => Records::Legacy(batch.unread_records(max_decompressed_bytes)?.collect::<Vec<_>>().into_iter()),
     })
 }
 

@@ -190,14 +190,22 @@ pub(super) fn record_line<'a>(batch: &AnyBatch, shown: &'a Shown, with_data: boo
     let record = &shown.record;
     let (sequence, headers, crc, is_valid) = match &shown.more {
         More::V2 { sequence, headers } => (Some(sequence.get()), Some(HeaderNames(headers)), None, None),
-        More::Legacy { crc, is_valid } => (None, None, Some(*crc), Some(*is_valid)),
+        More::Legacy { crc, is_valid, .. } => (None, None, Some(*crc), Some(*is_valid)),
     };
     let is_control = text::is_control(batch);
+    let size = |part: &Option<Bytes>| part.as_ref().map(Bytes::len);
+    let (key_size, value_size) = match &shown.more {
+        More::V2 { .. } => (size(&record.key), size(&record.value)),
+        More::Legacy { sizes: (key, value), .. } => (usize::try_from(*key).ok(), usize::try_from(*value).ok()),
+    };
+    if with_data {
+        shown.check_data()?;
+    }
     Ok(RecordLine {
         offset: record.offset.get(),
         timestamp: record.timestamp.get(),
-        key_size: record.key.as_ref().map(Bytes::len),
-        value_size: record.value.as_ref().map(Bytes::len),
+        key_size,
+        value_size,
         sequence,
         headers,
         crc,

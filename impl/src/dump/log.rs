@@ -138,6 +138,8 @@ impl Dumper<'_> {
             prefix = " ";
         }
         if self.options.print_data_log && !is_control {
+            // Kafka's tool dies here, in the midst of the line.
+            shown.check_data().map_err(|source| DumpError::Batch { position: head.position, source })?;
             text::record_data(self.out, prefix, &shown.record)?;
         }
         Ok(writeln!(self.out)?)

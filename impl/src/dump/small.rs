@@ -142,6 +142,9 @@ fn corruption(error: SnapshotError) -> String {
         SnapshotError::Crc { stored, computed } => {
             format!("Snapshot is corrupt (CRC is no longer valid). Stored crc: {stored}. Computed crc: {computed}")
         }
+        SnapshotError::Count { found, available } if found >= 0 => {
+            format!("{schema} Tried to allocate a collection of size {found}, but there are only {available} bytes remaining.")
+        }
         SnapshotError::Count { .. } => format!("{schema} non-nullable field producerEntries was serialized as null"),
         SnapshotError::Length { .. } => format!("{schema} null"),
     }

@@ -21,11 +21,20 @@ pub(super) struct Shown {
 pub(super) enum More {
     /// Magic 2.
     V2 { sequence: Sequence, headers: StoredHeaders },
-    /// Magic 0 and 1: the stored CRC, and whether it is that of the bytes.
-    Legacy { crc: u32, is_valid: bool },
+    /// Magic 0 and 1: the stored CRC, whether it is that of the bytes, the lengths of key and value as stored, and why those are not
+    /// there.
+    Legacy { crc: u32, is_valid: bool, sizes: (i32, i32), damage: Option<DecodeError> },
 }
 
 impl Shown {
+    /// An error where key and value are not there.
+    pub(super) fn check_data(&self) -> Result<(), DecodeError> {
+        match &self.more {
+            More::Legacy { damage: Some(error), .. } => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
     /// Shows the records of a batch one by one, up to an error; those of a compressed batch only when all of them can be read.
     pub(super) fn each(
         batch: &AnyBatch,
@@ -35,6 +44,7 @@ impl Shown {
     ) -> Result<(), DumpError> {
         let failed = |source| DumpError::Batch { position, source };
         match batch {
+            AnyBatch::V2(batch) if batch.is_empty() => {}
             AnyBatch::V2(batch) => {
                 // Kafka reads all records of a compressed batch before it shows the first.
                 if batch.attributes().compression() != Some(Compression::None) {
@@ -47,9 +57,16 @@ impl Shown {
                 }
             }
             AnyBatch::Legacy(batch) => {
-                for record in batch.record_reader(max_decompressed_bytes).map_err(failed)? {
-                    let more = More::Legacy { crc: record.stored_crc, is_valid: record.stored_crc == record.computed_crc };
-                    show(&Self { more, record: record.into_record() })?;
+                for record in batch.unread_records(max_decompressed_bytes).map_err(failed)? {
+                    let unread = record.map_err(failed)?;
+                    let sizes = unread.sizes().map_err(failed)?;
+                    let (crc, is_valid) = unread.crc();
+                    let outline = unread.outline();
+                    let (record, damage) = match unread.read() {
+                        Ok(record) => (record.into_record(), None),
+                        Err(error) => (outline, Some(error)),
+                    };
+                    show(&Self { more: More::Legacy { crc, is_valid, sizes, damage }, record })?;
                 }
             }
         }
@@ -157,7 +174,11 @@ pub(super) fn batch_tail(out: &mut dyn Write, head: &BatchHead, is_valid: bool, 
 pub(super) fn record_metadata(out: &mut dyn Write, batch: &AnyBatch, shown: &Shown) -> io::Result<()> {
     let Record { offset, timestamp, key, value, .. } = &shown.record;
     let size = |part: &Option<Bytes>| part.as_ref().map_or(-1, |part| i64::try_from(part.len()).unwrap_or(i64::MAX));
-    let (key_size, value_size) = (size(key), size(value));
+    let (key_size, value_size) = match &shown.more {
+        More::V2 { .. } => (size(key), size(value)),
+        // Kafka shows what is stored.
+        More::Legacy { sizes: (key, value), .. } => (i64::from(*key), i64::from(*value)),
+    };
     let Offset(offset) = offset;
     write!(out, "| offset: {offset} {}: {timestamp} keySize: {key_size} valueSize: {value_size}", timestamp_type(batch))?;
     match &shown.more {
@@ -170,7 +191,7 @@ pub(super) fn record_metadata(out: &mut dyn Write, batch: &AnyBatch, shown: &Sho
             }
             write!(out, "]")
         }
-        More::Legacy { crc, is_valid } => write!(out, " isValid: {is_valid} crc: {crc}"),
+        More::Legacy { crc, is_valid, .. } => write!(out, " isValid: {is_valid} crc: {crc}"),
     }
 }
 

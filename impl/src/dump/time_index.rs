@@ -98,7 +98,7 @@ fn largest_timestamp(batch: &AnyBatch, max_decompressed_bytes: usize) -> Result<
     match batch {
         AnyBatch::V2(batch) => batch.outlines(max_decompressed_bytes).try_fold(none, |max, record| Ok(max.max(record?.timestamp))),
         AnyBatch::Legacy(batch) => {
-            Ok(batch.record_reader(max_decompressed_bytes)?.fold(none, |max, record| max.max(record.timestamp)))
+            batch.record_reader(max_decompressed_bytes)?.try_fold(none, |max, record| Ok(max.max(record?.timestamp)))
         }
     }
 }

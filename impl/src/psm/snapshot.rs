@@ -76,11 +76,13 @@ pub enum SnapshotError {
         /// The checksum of the bytes.
         computed: u32,
     },
-    /// The count of entries is negative.
-    #[error("producer snapshot with {found} entries, expected 0 or more")]
+    /// The count of entries is negative, or larger than the number of bytes behind it.
+    #[error("producer snapshot with {found} entries in {available} bytes")]
     Count {
         /// The count.
         found: i32,
+        /// The bytes behind it.
+        available: u64,
     },
 }
 
@@ -135,13 +137,19 @@ impl ProducerSnapshot {
             return Err(SnapshotError::Version { found: version }.into());
         }
         let stored = header.get_u32();
+        let found = header.get_i32();
+        let available = len.saturating_sub(HEADER_BYTES as u64);
+        let count = usize::try_from(found).ok().filter(|count| *count as u64 <= available);
+        let count = count.ok_or(SnapshotError::Count { found, available })?;
+        let expected = HEADER_BYTES.saturating_add(count.saturating_mul(ENTRY_BYTES));
+        if len < expected as u64 {
+            return Err(length_is(expected).into());
+        }
+        // Kafka has read the entries before it looks at the checksum.
         let computed = computed_crc()?;
         if stored != computed {
             return Err(SnapshotError::Crc { stored, computed }.into());
         }
-        let count = header.get_i32();
-        let count = usize::try_from(count).map_err(|_| SnapshotError::Count { found: count })?;
-        let expected = HEADER_BYTES.saturating_add(count.saturating_mul(ENTRY_BYTES));
         if len != expected as u64 {
             return Err(length_is(expected).into());
         }

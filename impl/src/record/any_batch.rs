@@ -113,8 +113,8 @@ impl AnyBatch {
             Self::V2(batch) => return batch.base_offset(),
             Self::Legacy(legacy) => legacy,
         };
-        let records = legacy.records_within(max_decompressed_bytes).unwrap_or_default();
-        records.first().map_or(legacy.last_offset(), |record| record.offset)
+        let first = legacy.record_reader(max_decompressed_bytes).ok().and_then(|mut records| records.next()?.ok());
+        first.map_or(legacy.last_offset(), |record| record.offset)
     }
 
     /// Offset of the last record.

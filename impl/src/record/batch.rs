@@ -234,10 +234,20 @@ impl RecordBatch {
     /// # Errors
     /// As [`RecordBatch::records`].
     pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
         self.record_reader(max_decompressed_bytes).read_all()
     }
 
-    /// The records one by one, decompressed as they are read: see [`RecordReader`].
+    /// Whether it has no records by its count. Kafka reads such a batch without a look at its stream (`iterator`), unless it
+    /// streams it (`streamingIterator`).
+    pub(crate) fn is_empty(&self) -> bool {
+        self.header.record_count == 0
+    }
+
+    /// The records one by one, decompressed as they are read: see [`RecordReader`]. A compressed batch has to have the beginning of a
+    /// stream also where it has no records, as in Kafka.
     #[must_use]
     pub fn record_reader(&self, max_decompressed_bytes: usize) -> RecordReader {
         RecordReader::new(self, max_decompressed_bytes, Lengths::Checked)
@@ -246,13 +256,16 @@ impl RecordBatch {
     /// What is known of the records without their keys, values and headers, one by one. All else is as with
     /// [`RecordBatch::record_reader`].
     pub fn outlines(&self, max_decompressed_bytes: usize) -> impl Iterator<Item = Result<RecordOutline, DecodeError>> + use<> {
-        let mut reader = self.record_reader(max_decompressed_bytes);
-        std::iter::from_fn(move || reader.next_with(|record, header| record.outline(header)))
+        let mut reader = (!self.is_empty()).then(|| self.record_reader(max_decompressed_bytes));
+        std::iter::from_fn(move || reader.as_mut()?.next_with(|record, header| record.outline(header)))
     }
 
     /// As [`RecordBatch::records_within`], but of compressed records, the length fields are not held against the fields
     /// (Kafka: `DefaultRecordBatch.skipKeyValueIterator`).
     pub(super) fn skimmed_records(&self, max_decompressed_bytes: usize) -> Result<Vec<Record>, DecodeError> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
         let compressed = self.attributes().compression() != Some(Compression::None);
         let lengths = if compressed { Lengths::Ignored } else { Lengths::Checked };
         RecordReader::new(self, max_decompressed_bytes, lengths).read_all()
@@ -260,22 +273,27 @@ impl RecordBatch {
 
     /// Reads the first record of a control batch; `None` for a data batch and for a batch that has no records.
     ///
-    /// Only the first record counts (Kafka: `ProducerAppendInfo.append`), and bytes behind it are looked at only when
-    /// it is the only one.
+    /// Only the first record counts (Kafka: `ProducerAppendInfo.append`); what is behind it in a batch that is not compressed is
+    /// looked at only when it is the only one.
     fn read_first_control_record<T>(
         &self,
         read: impl FnOnce(RawRecord<'_>) -> Result<T, DecodeError>,
     ) -> Result<Option<T>, DecodeError> {
-        if !self.is_control() {
+        if !self.is_control() || self.is_empty() {
             return Ok(None);
         }
         let mut reader = self.record_reader(DEFAULT_MAX_DECOMPRESSED_BYTES);
         let Some(first) = reader.next_with(|record, _| read(record)) else {
             return Ok(None);
         };
-        // The stream has to decompress to its end, too.
-        reader.check_stream().map_err(unreadable_control)?;
-        first.map_err(unreadable_control)?.map(Some).map_err(|error| reader.located(error))
+        let first = first.map_err(unreadable_control)?;
+        if self.attributes().compression() != Some(Compression::None) {
+            // Kafka reads all records of a compressed batch before it hands out the first.
+            while let Some(record) = reader.next_with(|_, _| ()) {
+                record.map_err(unreadable_control)?;
+            }
+        }
+        first.map(Some).map_err(|error| reader.located(error))
     }
 
     /// The type of the first record of a control batch, from its key alone; `None` for a data batch and for a batch

@@ -133,7 +133,8 @@ impl BatchBuilder {
         self
     }
 
-    /// Sets the last offset where it is not that of the last record: compaction keeps a batch's range.
+    /// Sets the last offset where it is not that of the last record: compaction keeps a batch's range. What it is set to is not held
+    /// against the records (Kafka: `MemoryRecordsBuilder.overrideLastOffset`).
     #[must_use]
     pub fn last_offset(mut self, last_offset: Offset) -> Self {
         self.last_offset = Some(last_offset);
@@ -321,14 +322,15 @@ impl BatchBuilder {
         if self.log_append_time.is_some() { TimestampType::LogAppendTime } else { TimestampType::CreateTime }
     }
 
+    /// The last offset: what was set for it, or that of the last record.
+    pub(super) fn last(&self) -> Option<Offset> {
+        self.last_offset.or_else(|| self.records.last().map(Pending::offset))
+    }
+
     fn last_offset_delta(&self) -> Result<i32, EncodeError> {
-        let last_record = self.records.last().map_or(self.base_offset, Pending::offset);
-        let last_offset = self.last_offset.unwrap_or(last_record);
-        if last_offset < last_record {
-            let (last_offset, minimum) = (last_offset.get(), last_record.get());
-            return Err(EncodeError::LastOffsetTooSmall { last_offset, minimum });
-        }
-        self.offset_delta(last_offset)
+        let Offset(last) = self.last().unwrap_or(self.base_offset);
+        let delta = last.checked_sub(self.base_offset.get()).and_then(|delta| i32::try_from(delta).ok());
+        delta.ok_or(EncodeError::OffsetDeltaTooLarge { offset: last, base_offset: self.base_offset.get() })
     }
 
     pub(super) fn offset_delta(&self, offset: Offset) -> Result<i32, EncodeError> {

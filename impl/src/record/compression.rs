@@ -6,6 +6,7 @@
 mod gzip;
 mod inflater;
 mod lz4;
+mod lz4_block;
 mod snappy;
 mod unzstd;
 
@@ -14,7 +15,7 @@ use bytes::Bytes;
 use super::encode_error::EncodeError;
 use super::error::DecodeError;
 use super::header::Compression;
-pub(super) use inflater::Inflater;
+pub(super) use inflater::{Inflater, Portions};
 pub(super) use lz4::DescriptorChecksum;
 
 /// What may come out of one batch where a caller names no bound, in bytes: 64 MiB.
@@ -29,6 +30,8 @@ const ZSTD_LEVEL: i32 = 3;
 enum Failure {
     /// The bytes are no stream of the codec.
     Corrupt(&'static str),
+    /// The same, where Kafka's reader throws something else than an `IOException`: the class, and what is wrong.
+    Thrown(&'static str, &'static str),
     /// The output would exceed the bound.
     TooLarge,
 }
@@ -108,24 +111,13 @@ pub(super) fn compress_for_magic_0(codec: Compression, bytes: &[u8]) -> Result<B
 /// Decompresses records. No allocation is larger than `max_bytes` and a small constant, whatever the input says.
 ///
 /// What is not a part of the stream is judged as Kafka's readers do: bytes behind the end of an LZ4 frame or of a gzip
-/// member are ignored.
+/// member are ignored, and so is a zstd frame that is cut behind a whole one.
 ///
 /// # Errors
 /// [`DecodeError::CorruptCompression`] when the bytes are no stream of the codec, [`DecodeError::DecompressedTooLarge`]
 /// when more than `max_bytes` come out. Positions are 0, the beginning of the stream.
 pub fn decompress(codec: Compression, bytes: &Bytes, max_bytes: usize) -> Result<Bytes, DecodeError> {
-    decompress_checking(codec, bytes, max_bytes, DescriptorChecksum::Verify)
-}
-
-/// As [`decompress`], with a say in whether the checksum of an LZ4 frame's descriptor counts: in sets of magic 0 it was
-/// computed over the wrong bytes (Kafka: `Lz4Compression.wrapForInput`).
-pub(super) fn decompress_checking(
-    codec: Compression,
-    bytes: &Bytes,
-    max_bytes: usize,
-    checksum: DescriptorChecksum,
-) -> Result<Bytes, DecodeError> {
-    let mut inflater = Inflater::new(codec, bytes.clone(), max_bytes, checksum);
+    let mut inflater = Inflater::new(codec, bytes.clone(), max_bytes, DescriptorChecksum::Verify);
     inflater.run_to_end()?;
     Ok(inflater.take())
 }

@@ -31,14 +31,6 @@ pub enum EncodeError {
         /// The smallest offset allowed in its place.
         minimum: i64,
     },
-    /// The last offset is below the base offset or below the last record's offset.
-    #[error("last offset {last_offset}, expected at least {minimum}")]
-    LastOffsetTooSmall {
-        /// The last offset that was asked for.
-        last_offset: i64,
-        /// The smallest possible.
-        minimum: i64,
-    },
     /// The distance from the base offset does not fit 31 bits.
     #[error("offset {offset} is more than 2147483647 above base offset {base_offset}")]
     OffsetDeltaTooLarge {
@@ -56,8 +48,8 @@ pub enum EncodeError {
     /// A control record was added to a batch that is not marked as control.
     #[error("a control record in a data batch")]
     ControlRecordInDataBatch,
-    /// A record without a control record key was added to a control batch.
-    #[error("a record whose key is no control record key in a control batch")]
+    /// A record that is no control record was added to a control batch.
+    #[error("a record that is no control record in a control batch")]
     DataRecordInControlBatch,
     /// An unknown control record type cannot be written.
     #[error("unknown control record type {type_id}")]

@@ -99,7 +99,7 @@ pub enum DecodeError {
         position: usize,
         /// What ended here.
         what: &'static str,
-        /// Number of bytes left over.
+        /// Number of bytes left over; of a compressed batch, those that were decompressed so far.
         remaining: usize,
     },
     /// A variable-length integer does not end within its maximum (Kafka: `IllegalArgumentException` of `ByteUtils`).
@@ -186,7 +186,7 @@ pub enum DecodeError {
         /// First byte after the version.
         position: usize,
     },
-    /// Compressed bytes are not what their codec writes (Kafka: `KafkaException`, "Failed to decompress record stream").
+    /// Compressed bytes are not what their codec writes (Kafka: mostly `KafkaException`, "Failed to decompress record stream").
     #[error("byte {position}: no {codec:?} stream: {why}")]
     CorruptCompression {
         /// First byte of the compressed stream.
@@ -195,6 +195,8 @@ pub enum DecodeError {
         codec: Compression,
         /// What is wrong with the stream.
         why: &'static str,
+        /// The simple name of the exception class: `KafkaException`, or what Kafka's readers of LZ4 and Snappy let through.
+        class: &'static str,
     },
     /// More bytes come out of a compressed stream than the reader allows. Kafka has no such bound.
     #[error("byte {position}: more than {max_bytes} bytes come out of the {codec:?} stream")]
@@ -265,7 +267,7 @@ impl DecodeError {
             Self::BatchLengthTooSmall { .. } | Self::UnknownMagic { .. } | Self::CrcMismatch { .. } => "CorruptRecordException",
             Self::UnknownCompression { .. } | Self::UnexpectedControlType { .. } => "IllegalArgumentException",
             Self::CompressionUnsupported { .. } => "UnsupportedCompressionTypeException",
-            Self::CorruptCompression { .. } => "KafkaException",
+            Self::CorruptCompression { class, .. } => class,
             Self::DecompressedTooLarge { .. } => "RecordTooLargeException",
             Self::Null { .. } => "NullPointerException",
             Self::InCompressed { source, .. } => source.kafka_class(),

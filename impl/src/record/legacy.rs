@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, DescriptorChecksum, decompress_checking};
+use super::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, DescriptorChecksum, Inflater, Portions};
 use super::cursor::Cursor;
 use super::error::DecodeError;
 use super::header::{Attributes, Compression, LOG_OVERHEAD_BYTES, MAGIC_POSITION, MIN_BATCH_LENGTH, TimestampType};
@@ -17,6 +17,8 @@ pub const MIN_BATCH_LENGTH_V1: i32 = 22;
 /// Position of the CRC in an entry; the part that it covers begins at the magic.
 pub const LEGACY_CRC_POSITION: usize = 12;
 
+/// Position of the size field in an entry.
+const LENGTH_POSITION: usize = 8;
 const MAGIC_V0: i8 = 0;
 const MAGIC_V1: i8 = 1;
 
@@ -56,6 +58,64 @@ pub struct LegacyRecord {
     pub stored_crc: u32,
     /// The CRC-32 of the record's bytes from the magic to the end.
     pub computed_crc: u32,
+}
+
+/// A record of which the offset is resolved, and the key and the value are not looked at yet.
+#[derive(Clone, Debug)]
+pub(crate) struct UnreadRecord {
+    entry: LegacyBatch,
+    pub(crate) offset: Offset,
+    timestamp: TimestampMs,
+    timestamp_type: Option<TimestampType>,
+    /// Where its set is, and where it is in what comes out of that.
+    in_set: Option<(usize, usize)>,
+}
+
+impl UnreadRecord {
+    fn of_entry(entry: LegacyBatch) -> Self {
+        let (offset, timestamp, timestamp_type) = (entry.offset, entry.timestamp, entry.timestamp_type());
+        Self { entry, offset, timestamp, timestamp_type, in_set: None }
+    }
+
+    pub(crate) fn ensure_valid(&self) -> Result<(), DecodeError> {
+        self.entry.ensure_valid()
+    }
+
+    /// The lengths of key and value as stored, whether the entry has so many bytes or not; below 0 they are of a null.
+    pub(crate) fn sizes(&self) -> Result<(i32, i32), DecodeError> {
+        let key = Cursor::starting_at(&self.entry.bytes, self.entry.key_position).i32("record key")?;
+        let key_bytes = usize::try_from(key).unwrap_or(0);
+        let value_position = self.entry.key_position.saturating_add(4).saturating_add(key_bytes);
+        Ok((key, Cursor::starting_at(&self.entry.bytes, value_position).i32("record value")?))
+    }
+
+    /// The stored CRC, and whether it is that of the bytes.
+    pub(crate) fn crc(&self) -> (u32, bool) {
+        (self.entry.stored_crc, self.ensure_valid().is_ok())
+    }
+
+    /// The record without its key and its value.
+    pub(crate) fn outline(&self) -> Record {
+        Record { offset: self.offset, timestamp: self.timestamp, ..Record::default() }
+    }
+
+    /// The record with its key and its value.
+    pub(crate) fn read(self) -> Result<LegacyRecord, DecodeError> {
+        let (key, value) = self.entry.key_and_value().map_err(|error| match self.in_set {
+            Some((position, at)) => DecodeError::InCompressed { position, source: Box::new(error.shifted_by(at)) },
+            None => error,
+        })?;
+        Ok(LegacyRecord {
+            offset: self.offset,
+            timestamp: self.timestamp,
+            timestamp_type: self.timestamp_type,
+            magic: self.entry.magic,
+            key: key.map(Cursor::into_bytes),
+            value: value.map(Cursor::into_bytes),
+            stored_crc: self.entry.stored_crc,
+            computed_crc: self.entry.computed_crc(),
+        })
+    }
 }
 
 impl LegacyRecord {
@@ -195,17 +255,28 @@ impl LegacyBatch {
     /// # Errors
     /// As [`LegacyBatch::records`].
     pub fn records_within(&self, max_decompressed_bytes: usize) -> Result<Vec<LegacyRecord>, DecodeError> {
-        Ok(self.record_reader(max_decompressed_bytes)?.collect())
+        self.record_reader(max_decompressed_bytes)?.collect()
     }
 
-    /// As [`LegacyBatch::records_within`], with the records one by one. Of a set, the decompressed bytes are held, and all of it was
-    /// checked before the first record comes.
+    /// As [`LegacyBatch::records_within`], with the records one by one. A set is decompressed as a whole before the first record
+    /// comes; where a record cannot be read, those in front of it come.
     ///
     /// # Errors
     /// As [`LegacyBatch::records`].
-    pub fn record_reader(&self, max_decompressed_bytes: usize) -> Result<impl Iterator<Item = LegacyRecord> + use<>, DecodeError> {
+    pub fn record_reader(
+        &self,
+        max_decompressed_bytes: usize,
+    ) -> Result<impl Iterator<Item = Result<LegacyRecord, DecodeError>> + use<>, DecodeError> {
+        Ok(self.unread_records(max_decompressed_bytes)?.map(|record| record?.read()))
+    }
+
+    /// As [`LegacyBatch::record_reader`], without a look at keys and values.
+    pub(crate) fn unread_records(
+        &self,
+        max_decompressed_bytes: usize,
+    ) -> Result<impl Iterator<Item = Result<UnreadRecord, DecodeError>> + use<>, DecodeError> {
         let (own, set) = match self.codec()? {
-            Compression::None => (Some(self.own_record()?), None),
+            Compression::None => (Some(Ok(UnreadRecord::of_entry(self.clone()))), None),
             codec => (None, Some(self.set(codec, max_decompressed_bytes)?)),
         };
         Ok(own.into_iter().chain(set.into_iter().flatten()))
@@ -222,26 +293,12 @@ impl LegacyBatch {
         Ok((sized_part(&mut cursor, "record key")?, sized_part(&mut cursor, "record value")?))
     }
 
-    fn own_record(&self) -> Result<LegacyRecord, DecodeError> {
-        let (key, value) = self.key_and_value()?;
-        Ok(LegacyRecord {
-            offset: self.offset,
-            timestamp: self.timestamp,
-            timestamp_type: self.timestamp_type(),
-            magic: self.magic,
-            key: key.map(Cursor::into_bytes),
-            value: value.map(Cursor::into_bytes),
-            stored_crc: self.stored_crc,
-            computed_crc: self.computed_crc(),
-        })
-    }
-
     /// Kafka: `AbstractLegacyRecordBatch.DeepRecordsIterator`.
     fn set(
         &self,
         codec: Compression,
         max_decompressed_bytes: usize,
-    ) -> Result<impl Iterator<Item = LegacyRecord> + use<>, DecodeError> {
+    ) -> Result<impl Iterator<Item = Result<UnreadRecord, DecodeError>> + use<>, DecodeError> {
         let invalid = |why| DecodeError::InvalidLegacy { position: LOG_OVERHEAD_BYTES, why };
         if codec == Compression::Zstd {
             return Err(invalid("zstd is younger than this format"));
@@ -250,27 +307,26 @@ impl LegacyBatch {
         let value = value.ok_or_else(|| invalid("a compressed set has a null value"))?;
         let position = value.position();
         let checksum = if self.magic == MAGIC_V0 { DescriptorChecksum::Ignore } else { DescriptorChecksum::Verify };
-        let inner = decompress_checking(codec, &value.into_bytes(), max_decompressed_bytes, checksum)
-            .map_err(|error| error.shifted_by(position))?;
-        let entries = InnerEntries { bytes: inner, position: 0 };
-        let last_inner = entries
-            .clone()
-            .try_fold(None, |_, entry| entry.map(|entry| Some(entry.offset)))
-            .map_err(|source| DecodeError::InCompressed { position, source: Box::new(source) })?
-            .ok_or_else(|| invalid("a compressed set has no records"))?;
+        let mut inflater = Inflater::new(codec, value.into_bytes(), max_decompressed_bytes, checksum);
+        let last_inner = last_of_set(&mut inflater).map_err(|error| match error {
+            DecodeError::CorruptCompression { .. } | DecodeError::DecompressedTooLarge { .. } => error.shifted_by(position),
+            source => DecodeError::InCompressed { position, source: Box::new(source) },
+        })?;
+        let entries = InnerEntries { bytes: inflater.take(), position: 0 };
+        let last_inner = last_inner.ok_or_else(|| invalid("a compressed set has no records"))?;
         let base = self.base_of_set(last_inner).ok_or_else(|| invalid("the set's offset is below its last record's"))?;
         let (timestamp_type, timestamp) = (self.timestamp_type(), self.timestamp);
-        Ok(entries.map_while(move |entry| {
-            // All were read before, so that none fails here.
-            let mut record = entry.ok()?.own_record().ok()?;
+        Ok(entries.map(move |entry| {
+            let (entry, at) = entry.map_err(|source| DecodeError::InCompressed { position, source: Box::new(source) })?;
+            let mut record = UnreadRecord { in_set: Some((position, at)), ..UnreadRecord::of_entry(entry) };
             record.offset = Offset(record.offset.get().wrapping_add(base));
-            if record.magic == MAGIC_V1 {
+            if record.entry.magic == MAGIC_V1 {
                 record.timestamp_type = timestamp_type;
                 if timestamp_type == Some(TimestampType::LogAppendTime) {
                     record.timestamp = timestamp;
                 }
             }
-            Some(record)
+            Ok(record)
         }))
     }
 
@@ -285,53 +341,72 @@ impl LegacyBatch {
     }
 }
 
-/// The entries of a set, with their offsets as stored; all of each can be read. An entry that the stream holds only in part
-/// ends it without an error, as in Kafka's `DataLogInputStream`.
-#[derive(Clone)]
+/// Decompresses a set, entry by entry; returns the last one's offset as stored. An entry that the stream holds only in part ends it
+/// without an error, and what follows is not looked at (Kafka: `DataLogInputStream`).
+fn last_of_set(inflater: &mut Inflater) -> Result<Option<Offset>, DecodeError> {
+    let (mut last, mut position) = (None, 0_usize);
+    loop {
+        let head_end = position.saturating_add(LOG_OVERHEAD_BYTES);
+        if !inflater.require(head_end, Portions::Wanted)? {
+            return Ok(last);
+        }
+        let head = Bytes::copy_from_slice(inflater.peek().get(position..head_end).unwrap_or_default());
+        let mut cursor = Cursor::new(&head);
+        let offset = Offset(cursor.i64("offset")?);
+        let length = cursor.i32("record size")?;
+        if length < MIN_BATCH_LENGTH {
+            let position = position.saturating_add(LENGTH_POSITION);
+            return Err(DecodeError::BatchLengthTooSmall { position, length, minimum: MIN_BATCH_LENGTH });
+        }
+        position = head_end.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        if !inflater.require(position, Portions::Wanted)? {
+            return Ok(last);
+        }
+        last = Some(offset);
+    }
+}
+
+/// The entries of a set that was decompressed, with their offsets as stored and where they begin.
 struct InnerEntries {
     bytes: Bytes,
     position: usize,
 }
 
 impl InnerEntries {
-    fn entry(&self) -> Result<Option<(LegacyBatch, usize)>, DecodeError> {
+    fn entry(&mut self) -> Result<Option<(LegacyBatch, usize)>, DecodeError> {
         let position = self.position;
         let Some(size) = inner_entry_size(&self.bytes, position)? else { return Ok(None) };
         let (entry, next) = LegacyBatch::decode_sized(&self.bytes, position, size)?;
+        self.position = next;
         if entry.codec().map_err(|error| error.shifted_by(position))? != Compression::None {
             return Err(DecodeError::InvalidLegacy { position, why: "a record of a compressed set is compressed" });
         }
-        entry.key_and_value().map_err(|error| error.shifted_by(position))?;
-        Ok(Some((entry, next)))
+        Ok(Some((entry, position)))
     }
 }
 
 impl Iterator for InnerEntries {
-    type Item = Result<LegacyBatch, DecodeError>;
+    type Item = Result<(LegacyBatch, usize), DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (entry, next) = match self.entry().transpose()? {
-            Ok(found) => found,
-            Err(error) => return Some(Err(error)),
-        };
-        self.position = next;
-        Some(Ok(entry))
+        let entry = self.entry().transpose()?;
+        if entry.is_err() {
+            // Nothing is read behind it.
+            self.position = self.bytes.len();
+        }
+        Some(entry)
     }
 }
 
-/// Size of the inner entry at `position`, in bytes; `None` when it is not there whole. Unlike in a log, the magic does not
-/// count before that.
+/// Size of the inner entry at `position`, in bytes; `None` when it is not there whole. Unlike in a log, the magic does not count
+/// before that.
 fn inner_entry_size(bytes: &Bytes, position: usize) -> Result<Option<usize>, DecodeError> {
     let mut cursor = Cursor::starting_at(bytes, position);
     if cursor.remaining() < LOG_OVERHEAD_BYTES {
         return Ok(None);
     }
     cursor.i64("offset")?;
-    let position = cursor.position();
     let length = cursor.i32("record size")?;
-    if length < MIN_BATCH_LENGTH {
-        return Err(DecodeError::BatchLengthTooSmall { position, length, minimum: MIN_BATCH_LENGTH });
-    }
     let size = usize::try_from(length).unwrap_or(usize::MAX);
     Ok((size <= cursor.remaining()).then(|| size.saturating_add(LOG_OVERHEAD_BYTES)))
 }

@@ -64,6 +64,7 @@ pub use header::{
     MAGIC_V2, MIN_BATCH_LENGTH, MIN_BATCH_LENGTH_V2, RECORD_COUNT_POSITION, TimestampType,
 };
 pub use kraft::{KRaftVersion, KRaftVoters, LeaderChange, SnapshotFooter, SnapshotHeader, Voter, VoterEndpoint};
+pub(crate) use legacy::UnreadRecord;
 pub use legacy::{LEGACY_CRC_POSITION, LegacyBatch, LegacyRecord, MIN_BATCH_LENGTH_V1};
 pub use legacy_entry::LegacyEntry;
 pub use mirror_pid_reset::{MirrorPidResetLayout, MirrorPidResetRecord};

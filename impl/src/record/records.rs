@@ -3,14 +3,11 @@
 use bytes::Bytes;
 
 use super::batch::RecordBatch;
-use super::compression::{DescriptorChecksum, Inflater};
+use super::compression::{DescriptorChecksum, Inflater, Portions};
 use super::cursor::Cursor;
 use super::error::DecodeError;
 use super::header::{ATTRIBUTES_POSITION, BatchHeader, Compression, HEADER_BYTES, RECORD_COUNT_POSITION};
 use super::record_body::{RawRecord, Record};
-
-/// So many bytes are decompressed at once, or more where a record needs them.
-const WINDOW_BYTES: usize = 64 * 1024;
 
 /// Room for so many records is made before the first is read.
 const FIRST_RECORDS: usize = 256;
@@ -27,7 +24,7 @@ pub(super) enum Lengths {
 /// A compressed batch is decompressed as far as the next record needs it: what is held of it is one record and a little more,
 /// and of headers those of one record. An error ends the iteration. The records in front of it were there; the last record of a
 /// batch is not, where bytes follow that the header does not count. Where several things are wrong, the error is the one
-/// that decompressing the whole batch would have met first.
+/// that is met first: a stream that is damaged behind a malformed record is not read so far.
 #[derive(Debug)]
 pub struct RecordReader {
     header: BatchHeader,
@@ -62,7 +59,10 @@ impl RecordReader {
         };
         Some(record.map_err(|error| {
             self.left = 0;
-            self.source.first_error(error)
+            match error {
+                DecodeError::CorruptCompression { .. } | DecodeError::DecompressedTooLarge { .. } => error,
+                error => self.source.located(error),
+            }
         }))
     }
 
@@ -86,12 +86,6 @@ impl RecordReader {
         Ok(records)
     }
 
-    /// Decompresses what is left, for its errors alone; there are no records behind that.
-    pub(super) fn check_stream(&mut self) -> Result<(), DecodeError> {
-        self.left = 0;
-        self.source.drain().map(|_| ())
-    }
-
     /// An error of a record's content, which says so if its position is none in the batch.
     pub(super) fn located(&self, error: DecodeError) -> DecodeError {
         self.source.located(error)
@@ -109,22 +103,21 @@ impl Iterator for RecordReader {
 
 impl std::iter::FusedIterator for RecordReader {}
 
-/// How many records there are, and where. The order is Kafka's: a batch without records is empty whatever follows the header.
+/// How many records there are, and where. What is looked at first is as in Kafka, which makes the reader of the stream before it looks
+/// at the count.
 fn start(batch: &RecordBatch, max_decompressed_bytes: usize) -> Result<(u32, Source), DecodeError> {
     let (count, attributes) = (batch.record_count(), batch.attributes());
-    if count == 0 {
-        return Ok((0, Source::plain(Bytes::new(), 0)));
-    }
     let position = ATTRIBUTES_POSITION;
     let codec = attributes.compression().ok_or(DecodeError::UnknownCompression { position, codec: attributes.codec_id() })?;
-    let count = u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount { position: RECORD_COUNT_POSITION, count })?;
+    let records = u32::try_from(count).map_err(|_| DecodeError::NegativeRecordCount { position: RECORD_COUNT_POSITION, count });
     if codec == Compression::None {
-        return Ok((count, Source::plain(batch.bytes().clone(), HEADER_BYTES)));
+        return Ok((records?, Source::plain(batch.bytes().clone(), HEADER_BYTES)));
     }
     let stream = batch.bytes().slice(HEADER_BYTES.min(batch.size_in_bytes())..);
-    let inflater = Inflater::new(codec, stream, max_decompressed_bytes, DescriptorChecksum::Verify);
+    let mut inflater = Inflater::new(codec, stream, max_decompressed_bytes, DescriptorChecksum::Verify);
+    inflater.open().map_err(|error| error.shifted_by(HEADER_BYTES))?;
     let source = Source { inflater: Some(inflater), ..Source::plain(Bytes::new(), 0) };
-    Ok((count, source))
+    Ok((records?, source))
 }
 
 /// Bytes of records: all of them, or what was decompressed so far.
@@ -173,7 +166,7 @@ impl Source {
                 // Nothing that follows makes it right.
                 Err(_) => return Ok(()),
             };
-            if self.remaining() >= needed || !self.fill(needed)? {
+            if self.remaining() >= needed || !self.fill(needed, Portions::Wanted)? {
                 return Ok(());
             }
         }
@@ -188,7 +181,12 @@ impl Source {
                 RawRecord::skim(&mut cursor),
                 Err(DecodeError::UnexpectedEnd { .. } | DecodeError::CountExceedsBytes { .. })
             );
-            if !is_cut || !self.fill(self.remaining().saturating_mul(2).saturating_add(1))? {
+            if !is_cut {
+                return Ok(());
+            }
+            let filled = self.fill(self.remaining().saturating_mul(2).saturating_add(1), Portions::Buffers);
+            let is_within = Cursor::starting_at(&self.window, self.position).varint("record length").is_ok();
+            if !filled.map_err(|error| if is_within { skimmed(error) } else { error })? {
                 return Ok(());
             }
         }
@@ -199,7 +197,7 @@ impl Source {
     }
 
     /// Decompresses so many bytes from the position on, or what there is; false when nothing was left to decompress.
-    fn fill(&mut self, wanted: usize) -> Result<bool, DecodeError> {
+    fn fill(&mut self, wanted: usize, portions: Portions) -> Result<bool, DecodeError> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
@@ -211,16 +209,8 @@ impl Source {
         inflater.put_back(&kept);
         let before = kept.len();
         drop(kept);
-        let wanted = wanted.max(WINDOW_BYTES);
-        while inflater.len() < wanted {
-            match inflater.step() {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.broken = Some(error.shifted_by(HEADER_BYTES));
-                    break;
-                }
-            }
+        if let Err(error) = inflater.require(wanted, portions) {
+            self.broken = Some(error.shifted_by(HEADER_BYTES));
         }
         self.window = inflater.take();
         match &self.broken {
@@ -229,42 +219,15 @@ impl Source {
         }
     }
 
-    /// An error unless all bytes were read.
+    /// An error if a byte follows.
     fn finish(&mut self) -> Result<(), DecodeError> {
+        if self.remaining() == 0 && self.inflater.is_some() {
+            self.fill(1, Portions::Buffers)?;
+        }
         let position = self.window_at.saturating_add(self.position);
-        match self.remaining().saturating_add(self.drain()?) {
+        match self.remaining() {
             0 => Ok(()),
             remaining => Err(DecodeError::TrailingBytes { position, what: "the last record", remaining }),
-        }
-    }
-
-    /// Decompresses what is left and drops it; returns how many bytes it was.
-    fn drain(&mut self) -> Result<usize, DecodeError> {
-        if let Some(error) = &self.broken {
-            return Err(error.clone());
-        }
-        let Some(inflater) = &mut self.inflater else { return Ok(0) };
-        let mut drained = 0_usize;
-        loop {
-            let stepped = inflater.step();
-            drained = drained.saturating_add(inflater.drop_taken());
-            match stepped {
-                Ok(true) => {}
-                Ok(false) => return Ok(drained),
-                Err(error) => {
-                    let error = error.shifted_by(HEADER_BYTES);
-                    self.broken = Some(error.clone());
-                    return Err(error);
-                }
-            }
-        }
-    }
-
-    /// Of an error in a record and one that its stream has, the stream's; it is met first where all is decompressed first.
-    fn first_error(&mut self, error: DecodeError) -> DecodeError {
-        match self.drain() {
-            Ok(_) => self.located(error),
-            Err(of_stream) => of_stream,
         }
     }
 
@@ -274,5 +237,16 @@ impl Source {
             Some(_) => DecodeError::InCompressed { position: HEADER_BYTES, source: Box::new(error) },
             None => error,
         }
+    }
+}
+
+/// What Kafka makes of an error of the stream within the fields of a record that it reads without regard to its length
+/// (`DefaultRecord.readPartiallyFrom`).
+fn skimmed(error: DecodeError) -> DecodeError {
+    match error {
+        DecodeError::CorruptCompression { position, codec, why, class: "BufferUnderflowException" } => {
+            DecodeError::CorruptCompression { position, codec, why, class: "InvalidRecordException" }
+        }
+        error => error,
     }
 }

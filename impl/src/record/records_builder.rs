@@ -126,7 +126,7 @@ impl RecordsBuilder {
         self.estimated_ratio = ratio;
     }
 
-    /// Adds a record with its own offset.
+    /// Adds a record with its own offset. To a control batch, it is a control record (Kafka: `append(Record)`).
     ///
     /// # Errors
     /// When the builder is not open, or the record cannot be in the batch; the builder is as before then.
@@ -134,11 +134,14 @@ impl RecordsBuilder {
         self.push(Pending::Plain(record))
     }
 
-    /// Adds a record at the offset that follows the last.
+    /// Adds a record at the offset that follows the last. It is none of a control batch, whatever its key.
     ///
     /// # Errors
     /// As [`RecordsBuilder::append`].
     pub fn append_next(&mut self, record: Record) -> Result<(), EncodeError> {
+        if self.batch.control {
+            return Err(EncodeError::DataRecordInControlBatch);
+        }
         self.append(Record { offset: self.batch.next_offset(), ..record })
     }
 
@@ -229,7 +232,7 @@ impl RecordsBuilder {
     #[must_use]
     pub fn max_timestamp(&self) -> MaxTimestamp {
         let own_entries = self.magic < Magic::V2 && self.batch.compression == Compression::None;
-        let last = self.batch.records.last().map(Pending::offset);
+        let last = self.batch.last();
         match self.batch.log_append_time {
             Some(timestamp) => MaxTimestamp { timestamp, offset: if own_entries { Some(self.batch.base_offset) } else { last } },
             None if self.max_timestamp == TimestampMs::NONE => MaxTimestamp { timestamp: TimestampMs::NONE, offset: None },
@@ -292,7 +295,7 @@ impl RecordsBuilder {
         if self.magic < Magic::V2 && self.batch.producer_id != ProducerId::NONE {
             return Err(EncodeError::NotInMagic { what: "producer ids", magic: self.magic.get() });
         }
-        let Some(last) = self.batch.records.last().map(Pending::offset) else { return Ok(Bytes::new()) };
+        let Some(last) = self.batch.last().filter(|_| !self.batch.records.is_empty()) else { return Ok(Bytes::new()) };
         if self.magic == Magic::V2 {
             return self.batch.encoded().map(|batch| batch.bytes().clone());
         }

@@ -141,3 +141,21 @@ fn a_missing_companion_is_an_error_and_is_not_made() {
     assert_eq!(missing.error.unwrap().to_string(), "00000000000000000007.index: no such file");
     assert_eq!(storage.names().unwrap(), [NAMES[0], NAMES[2]]);
 }
+
+/// Lengths of keys and values of magic 0 and 1 are printed as they are stored; only who wants the bytes meets that they are not there.
+#[test]
+fn old_lengths_are_printed_as_they_are_stored() {
+    let long = b"\0\0\0\0\0\0\0\0\0\0\0\x0f\xd2\x0c\xbf\xf5\0\0\xff\xff\xff\xff\0\0\x08\x09\x76";
+    let below = b"\0\0\0\0\0\0\0\x01\0\0\0\x0f\xd2\x0c\xbf\xf5\0\0\xff\xff\xff\xf9\0\0\0\x01\x76";
+    let bytes = [&long[..], &below[..]].concat();
+    let dumped = dump(&log(&bytes), &[NAMES[0]], deep());
+    let lines: Vec<_> = dumped.out.lines().filter(|line| line.starts_with("| ")).collect();
+    assert_eq!(lines.len(), 2, "{}", dumped.out);
+    assert!(lines[0].starts_with("| offset: 0 NoTimestampType: -1 keySize: -1 valueSize: 2057 isValid: "), "{}", lines[0]);
+    assert!(lines[1].starts_with("| offset: 1 NoTimestampType: -1 keySize: -7 valueSize: 1 isValid: "), "{}", lines[1]);
+    assert!(dumped.error.is_none());
+    let dumped = dump(&log(&bytes), &[NAMES[0]], DumpOptions { print_data_log: true, ..deep() });
+    let line = dumped.out.lines().last().unwrap();
+    assert!(line.starts_with("| offset: 0 ") && !line.contains("payload"), "{line}");
+    assert!(dumped.error.is_some());
+}

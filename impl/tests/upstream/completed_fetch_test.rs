@@ -5,8 +5,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use cleanslate_log::consumer::{CompletedFetch, ConsumeError, DeserializationError, Origin};
 use cleanslate_log::log::{AbortedTxn, FetchData, FetchIsolation, LogConfig};
 use cleanslate_log::record::{
-    Attributes, BatchBuilder, BatchHeader, Compression, Header, LegacyEntry, MirrorPidResetRecord, Record, RecordBatch,
-    TimestampType, compress,
+    Attributes, BatchBuilder, BatchHeader, Compression, Header, LEGACY_CRC_POSITION, LegacyEntry, MirrorPidResetRecord, Record,
+    RecordBatch, TimestampType, compress,
 };
 use cleanslate_log::types::{
     CoordinatorEpoch, LeaderEpoch, Offset, OffsetMetadata, ProducerEpoch, ProducerId, Sequence, TimestampMs,
@@ -393,6 +393,65 @@ fn the_epoch_of_the_last_batch_stays() {
     let mut fetched = fetch(0, UNCOMMITTED, damaged.into(), &[]);
     assert!(fetched.fetch_raw(1).is_err());
     assert_eq!(fetched.last_epoch(), Some(LeaderEpoch(7)), "it is known before the checksum is looked at");
+}
+
+/// Beyond Kafka's own tests: the position goes to the end of the last batch, also where that is in front of it.
+#[test]
+fn an_answer_that_ends_in_front_of_the_position() {
+    let mut one = fetch(100, UNCOMMITTED, plain(0, 13), &[]);
+    assert_eq!((offsets(&mut one, 10), one.position(), one.is_consumed()), (vec![], Offset(13), true));
+    let mut two = fetch(100, UNCOMMITTED, [plain(0, 13), plain(100, 1)].concat().into(), &[]);
+    assert_eq!((offsets(&mut two, 10), two.position(), two.is_consumed()), (vec![100], Offset(101), true));
+}
+
+/// Beyond Kafka's own tests: old records in front of the position are passed over unread, and those in front of a damaged one come.
+#[test]
+fn old_records_that_cannot_be_read() {
+    let good = |offset: i64, value: &[u8]| {
+        let entry =
+            LegacyEntry { offset: Offset(offset), timestamp: Some(TimestampMs(5)), value: Some(value), ..Default::default() };
+        entry.to_bytes().unwrap()
+    };
+    // The value has more bytes than the entry.
+    let bad = |offset: i64| {
+        let mut entry = good(offset, b"v").to_vec();
+        let at = entry.len() - 5;
+        entry[at..at + 4].copy_from_slice(&2057_i32.to_be_bytes());
+        let crc = crc32fast::hash(&entry[LEGACY_CRC_POSITION + 4..]);
+        entry[LEGACY_CRC_POSITION..LEGACY_CRC_POSITION + 4].copy_from_slice(&crc.to_be_bytes());
+        Bytes::from(entry)
+    };
+    let set = |entries: &[Bytes]| {
+        let value = compress(Compression::Gzip, &entries.concat()).unwrap();
+        let attributes = Attributes::default().with_compression(Compression::Gzip);
+        LegacyEntry { attributes, value: Some(&value), timestamp: Some(TimestampMs(5)), offset: Offset(7), key: None }
+            .to_bytes()
+            .unwrap()
+    };
+    let two: Bytes = [bad(3), good(5, b"v")].concat().into();
+    assert_eq!(offsets(&mut fetch(5, UNCOMMITTED, two.clone(), &[]), 10), [5]);
+    blocked(&mut fetch(3, UNCOMMITTED, two, &[]), 3);
+    let inner = set(&[good(0, b"w"), bad(1), good(2, b"x")]);
+    assert_eq!(offsets(&mut fetch(7, UNCOMMITTED, inner.clone(), &[]), 10), [7]);
+    let mut from_its_start = fetch(5, UNCOMMITTED, inner, &[]);
+    assert_eq!(offsets(&mut from_its_start, 10), [5]);
+    blocked(&mut from_its_start, 6);
+    let mut compressed_twice = fetch(0, UNCOMMITTED, set(&[good(0, b"w"), set(&[good(0, b"x")])]), &[]);
+    assert_eq!(offsets(&mut compressed_twice, 10).len(), 1);
+    let at = compressed_twice.position().0;
+    blocked(&mut compressed_twice, at);
+}
+
+/// Beyond Kafka's own tests: a consumer streams a compressed batch, which has to be one though it has no records.
+#[test]
+fn a_compressed_batch_without_records_has_a_stream() {
+    let mut header = *BatchBuilder::new(Offset(0)).record(None, None).build().unwrap().header();
+    header.attributes = header.attributes.with_compression(Compression::Gzip);
+    (header.record_count, header.batch_length) = (0, 49);
+    let mut bytes = Vec::new();
+    header.encode(&mut bytes);
+    blocked(&mut fetch(0, UNCOMMITTED, bytes.clone().into(), &[]).check_crcs(false), 0);
+    assert_eq!(RecordBatch::decode(&bytes.into(), 0).unwrap().0.records(), Ok(vec![]), "read at once, it is empty");
 }
 
 /// Beyond Kafka's own tests: a barrier is no record in either isolation level, at any place of a fetch, and the position goes over it.

@@ -12,8 +12,10 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use super::{Failure, Output};
 
-/// How many bytes of a stream are inflated at a time.
-const CHUNK_BYTES: usize = 8 * 1024;
+/// How many bytes of a stream Java's reader takes at a time.
+const INPUT_BYTES: usize = 8 * 1024;
+/// How many bytes come out at a time, at most.
+const CHUNK_BYTES: usize = 16 * 1024;
 /// How a member begins: magic and method.
 const MEMBER_START: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Up to the fields that the flags announce.
@@ -36,66 +38,98 @@ pub(super) fn compress(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 /// Members one after the other, which are one stream. What follows a member without being one is ignored.
 pub(super) struct Members {
     rest: Bytes,
+    /// How many bytes of it Java's reader has taken.
+    taken: usize,
     at: At,
     inflate: Decompress,
     checksum: Hasher,
 }
 
 /// Where in the stream the next bytes are.
+#[derive(Clone, Copy)]
 enum At {
     Start,
     Member,
+    Trailer,
     End,
 }
 
 impl Members {
     pub(super) fn new(bytes: Bytes) -> Self {
-        Self { rest: bytes, at: At::Start, inflate: Decompress::new(false), checksum: Hasher::new() }
+        Self { rest: bytes, taken: 0, at: At::Start, inflate: Decompress::new(false), checksum: Hasher::new() }
     }
 
-    /// Inflates some bytes; false at the end.
-    pub(super) fn step(&mut self, out: &mut Output) -> Result<bool, Failure> {
+    /// Reads the first header.
+    pub(super) fn open(&mut self) -> Result<(), Failure> {
+        if let At::Start = self.at {
+            let length = header_length(&self.rest).ok_or(Failure::Corrupt("it does not begin with a gzip header"))?;
+            self.begin(length, 0);
+        }
+        Ok(())
+    }
+
+    /// Inflates up to so many bytes as Java does it in one go: what Java's inflater makes of the input that it has. False at the end.
+    pub(super) fn read(&mut self, length: usize, out: &mut Output) -> Result<bool, Failure> {
+        self.open()?;
         loop {
             match self.at {
-                At::Start => {
-                    let length = header_length(&self.rest).ok_or(Failure::Corrupt("it does not begin with a gzip header"))?;
-                    self.begin(length);
+                At::Trailer => self.end_of_member()?,
+                At::Start | At::End => return Ok(false),
+                At::Member if self.taken == 0 => {
+                    self.taken = self.rest.len().min(INPUT_BYTES);
+                    if self.taken == 0 {
+                        return Err(Failure::Corrupt("a gzip member is cut"));
+                    }
                 }
                 At::Member => {
-                    if self.inflate_chunk(out)? {
+                    if self.inflate(length, out)? {
                         return Ok(true);
                     }
                 }
-                At::End => return Ok(false),
             }
         }
     }
 
-    fn begin(&mut self, header_length: usize) {
+    fn begin(&mut self, header_length: usize, taken: usize) {
         self.rest.advance(header_length);
+        self.taken = taken;
         self.inflate.reset(false);
         self.checksum.reset();
         self.at = At::Member;
     }
 
-    /// Inflates some bytes of a member, and goes behind it where it ends; false when no bytes came out.
-    fn inflate_chunk(&mut self, out: &mut Output) -> Result<bool, Failure> {
+    /// Inflates of a member what the input that was taken gives; false when no bytes came out.
+    fn inflate(&mut self, length: usize, out: &mut Output) -> Result<bool, Failure> {
         let mut chunk = [0; CHUNK_BYTES];
-        let (read, written) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(&self.rest, &mut chunk, FlushDecompress::None);
-        let status = status.map_err(|_| Failure::Corrupt("a gzip member is damaged"))?;
-        let count = |now: u64, before: u64| usize::try_from(now.saturating_sub(before)).unwrap_or(usize::MAX);
-        let (read, written) = (count(self.inflate.total_in(), read), count(self.inflate.total_out(), written));
-        self.rest.advance(read.min(self.rest.len()));
-        let inflated = chunk.get(..written).unwrap_or_default();
-        self.checksum.update(inflated);
-        out.push(inflated)?;
-        match status {
-            Status::StreamEnd => self.end_of_member()?,
-            Status::Ok | Status::BufError if read == 0 && written == 0 => return Err(Failure::Corrupt("a gzip member is cut")),
-            Status::Ok | Status::BufError => {}
+        let mut inflated = 0;
+        while inflated < length {
+            let space = chunk.get_mut(..CHUNK_BYTES.min(length - inflated)).unwrap_or_default();
+            let (read, written) = (self.inflate.total_in(), self.inflate.total_out());
+            let input = self.rest.get(..self.taken).unwrap_or_default();
+            let status = self.inflate.decompress(input, space, FlushDecompress::None);
+            let status = status.map_err(|_| Failure::Corrupt("a gzip member is damaged"))?;
+            let count = |now: u64, before: u64| usize::try_from(now.saturating_sub(before)).unwrap_or(usize::MAX);
+            let (read, written) = (count(self.inflate.total_in(), read), count(self.inflate.total_out(), written));
+            let (read, room) = (read.min(self.taken), space.len());
+            self.rest.advance(read);
+            self.taken -= read;
+            let bytes = space.get(..written).unwrap_or_default();
+            self.checksum.update(bytes);
+            out.push(bytes)?;
+            inflated += bytes.len();
+            match status {
+                Status::StreamEnd => {
+                    self.at = At::Trailer;
+                    break;
+                }
+                Status::Ok | Status::BufError if read == 0 && written == 0 && self.taken > 0 => {
+                    return Err(Failure::Corrupt("a gzip member is damaged"));
+                }
+                Status::Ok | Status::BufError if written < room => break,
+                Status::Ok | Status::BufError => {}
+            }
         }
-        Ok(written > 0)
+        Ok(inflated > 0)
     }
 
     fn end_of_member(&mut self) -> Result<(), Failure> {
@@ -108,10 +142,11 @@ impl Members {
             return Err(Failure::Corrupt("the trailer of a gzip member is wrong"));
         }
         self.rest.advance(TRAILER_BYTES);
-        // Java looks for another member only where there is room for the least that it can be.
-        let has_room = self.rest.len() > HEADER_BYTES + TRAILER_BYTES;
+        // Java looks for another member where it has room for the least that it can be, and where it has not taken all input yet.
+        let taken = self.taken.saturating_sub(TRAILER_BYTES);
+        let has_room = taken > HEADER_BYTES + TRAILER_BYTES || self.rest.len() > taken;
         match header_length(&self.rest).filter(|_| has_room) {
-            Some(length) => self.begin(length),
+            Some(length) => self.begin(length, taken.saturating_sub(length)),
             None => self.at = At::End,
         }
         Ok(())

@@ -8,8 +8,25 @@ use super::{DescriptorChecksum, Failure, Output, gzip, lz4, snappy, unzstd};
 use crate::record::error::DecodeError;
 use crate::record::header::Compression;
 
+/// The buffer of Kafka's readers of gzip and zstd (`Compression.decompressionOutputSize`).
+const LONG_BUFFER_BYTES: usize = 16 * 1024;
+/// The buffer of Kafka's readers of Snappy and LZ4.
+const SHORT_BUFFER_BYTES: usize = 2 * 1024;
+
+/// How Kafka reads what it lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::record) enum Portions {
+    /// As many bytes as its buffer has, each time.
+    Buffers,
+    /// What is wanted at once, where that is more.
+    Wanted,
+}
+
 /// What comes out of a stream. It holds what was not taken, and the piece that a codec decodes at a time: 4 MiB of LZ4 at most, one
 /// block of Snappy, and 16 KiB or less of the others. All that comes out, taken or not, is within the bound.
+///
+/// A stream is read in the portions in which Kafka's `ChunkedBytesStream` reads it. So what comes out in front of an error is what Kafka's
+/// readers see in front of it: those bytes of a portion that a decoder had before it failed are lost.
 pub(in crate::record) struct Inflater {
     codec: Compression,
     stream: Stream,
@@ -43,30 +60,69 @@ impl Inflater {
         self.out.bytes.len()
     }
 
-    /// Decodes a piece; false at the end of the stream. Positions in errors are 0, the beginning of the stream.
-    pub(in crate::record) fn step(&mut self) -> Result<bool, DecodeError> {
+    /// Reads what stands in front of all pieces. Kafka does so when it makes a reader, and an error is a `KafkaException` whatever it is.
+    pub(in crate::record) fn open(&mut self) -> Result<(), DecodeError> {
+        let opened = match &mut self.stream {
+            Stream::Gzip(members) => members.open(),
+            Stream::Snappy(blocks) => blocks.open(self.out.room()),
+            Stream::Lz4(blocks) => blocks.open().map(|_| ()),
+            Stream::Zstd(_) | Stream::Plain(_) => Ok(()),
+        };
+        opened.map_err(|failure| self.failed(failure))
+    }
+
+    /// Decodes a piece, for a reader that lacks so many bytes; false at the end of the stream. Positions in errors are 0, the
+    /// beginning of the stream.
+    pub(in crate::record) fn step(&mut self, lacking: usize) -> Result<bool, DecodeError> {
         if self.ended {
             return Ok(false);
         }
+        let before = self.out.bytes.len();
+        let out = &mut self.out;
+        // Kafka reads past its buffer what is longer.
         let stepped = match &mut self.stream {
-            Stream::Gzip(members) => members.step(&mut self.out),
-            Stream::Snappy(blocks) => blocks.step(&mut self.out),
-            Stream::Lz4(blocks) => blocks.step(&mut self.out),
-            Stream::Zstd(frames) => frames.step(&mut self.out),
-            Stream::Plain(bytes) => self.out.push(&std::mem::take(bytes)).map(|()| false),
+            Stream::Gzip(members) => members.read(lacking.max(LONG_BUFFER_BYTES), out),
+            Stream::Snappy(blocks) => blocks.read(lacking.max(SHORT_BUFFER_BYTES), out),
+            Stream::Lz4(blocks) => blocks.read(out),
+            Stream::Zstd(frames) => frames.read(lacking.max(LONG_BUFFER_BYTES), out),
+            Stream::Plain(bytes) => out.push(&std::mem::take(bytes)).map(|()| false),
         };
-        let (codec, max_bytes) = (self.codec, self.out.max_bytes);
         self.ended = !matches!(stepped, Ok(true));
-        stepped.map_err(|failure| match failure {
-            Failure::Corrupt(why) => DecodeError::CorruptCompression { position: 0, codec, why },
-            Failure::TooLarge => DecodeError::DecompressedTooLarge { position: 0, codec, max_bytes },
+        stepped.map_err(|failure| {
+            self.out.bytes.truncate(before);
+            self.failed(failure)
         })
+    }
+
+    fn failed(&self, failure: Failure) -> DecodeError {
+        let (position, codec, max_bytes) = (0, self.codec, self.out.max_bytes);
+        match failure {
+            Failure::Corrupt(why) => DecodeError::CorruptCompression { position, codec, why, class: "KafkaException" },
+            Failure::Thrown(class, why) => DecodeError::CorruptCompression { position, codec, why, class },
+            Failure::TooLarge => DecodeError::DecompressedTooLarge { position, codec, max_bytes },
+        }
     }
 
     /// Decodes all that is left.
     pub(in crate::record) fn run_to_end(&mut self) -> Result<(), DecodeError> {
-        while self.step()? {}
+        while self.step(1)? {}
         Ok(())
+    }
+
+    /// Decodes until so many bytes are there that were not taken; false where the stream ends before that.
+    pub(in crate::record) fn require(&mut self, bytes: usize, portions: Portions) -> Result<bool, DecodeError> {
+        while self.len() < bytes {
+            let lacking = if portions == Portions::Wanted { bytes - self.len() } else { 1 };
+            if !self.step(lacking)? {
+                break;
+            }
+        }
+        Ok(self.len() >= bytes)
+    }
+
+    /// What came out and was not taken.
+    pub(in crate::record) fn peek(&self) -> &[u8] {
+        &self.out.bytes
     }
 
     /// Puts bytes that were taken in front again; there must be none.
@@ -80,14 +136,6 @@ impl Inflater {
     pub(in crate::record) fn take(&mut self) -> Bytes {
         self.out.taken = self.out.taken.saturating_add(self.out.bytes.len());
         Bytes::from(std::mem::take(&mut self.out.bytes))
-    }
-
-    /// Drops what came out and was not taken; returns how many bytes it was.
-    pub(in crate::record) fn drop_taken(&mut self) -> usize {
-        let dropped = self.out.bytes.len();
-        self.out.taken = self.out.taken.saturating_add(dropped);
-        self.out.bytes.clear();
-        dropped
     }
 }
 

@@ -4,10 +4,10 @@
 //! checksums of the frame descriptor in sets of magic 0.
 
 use bytes::Bytes;
-use lz4_flex::block::{DecompressError, compress_into, decompress_into, get_maximum_output_size};
+use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 use twox_hash::XxHash32;
 
-use super::{Failure, Output};
+use super::{Failure, Output, lz4_block};
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 /// Version 1, independent blocks; no checksums, no content size.
@@ -22,8 +22,9 @@ const BLOCK_BYTES: usize = 64 * 1024;
 const END_MARK: [u8; 4] = [0; 4];
 /// Set in a block's length when the block is stored as it is.
 const STORED: u32 = 1 << 31;
-/// The most bytes that a byte of a block can become: a run's length grows by 255 for every byte.
-const MAX_EXPANSION: usize = 255;
+
+const DAMAGED: Failure = Failure::Corrupt("a block is damaged");
+const UNDERFLOW: Failure = Failure::Thrown("BufferUnderflowException", "a checksum is cut");
 
 /// Whether the checksum of the frame descriptor has to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,17 +73,22 @@ impl Blocks {
         Self { input: Input(bytes), checksum, frame: None }
     }
 
-    /// Decodes a block; false at the end mark.
-    pub(super) fn step(&mut self, out: &mut Output) -> Result<bool, Failure> {
-        let frame = match self.frame {
-            Some(frame) => frame,
-            None => *self.frame.insert(Frame::read(&mut self.input, self.checksum)?),
-        };
+    /// Reads the frame's header.
+    pub(super) fn open(&mut self) -> Result<Frame, Failure> {
+        match self.frame {
+            Some(frame) => Ok(frame),
+            None => Ok(*self.frame.insert(Frame::read(&mut self.input, self.checksum)?)),
+        }
+    }
+
+    /// Decodes a block; false at the end mark. Kafka's reader looks for the checksums without a look at what is left.
+    pub(super) fn read(&mut self, out: &mut Output) -> Result<bool, Failure> {
+        let frame = self.open()?;
         let header = self.input.u32_le()?;
         let length = usize::try_from(header & !STORED).unwrap_or(usize::MAX);
         if length == 0 {
             if frame.content_checksum {
-                self.input.u32_le()?;
+                self.input.u32_le().map_err(|_| UNDERFLOW)?;
             }
             return Ok(false);
         }
@@ -90,32 +96,32 @@ impl Blocks {
             return Err(Failure::Corrupt("a block exceeds the frame's block size"));
         }
         let block = self.input.take(length)?;
-        if frame.block_checksums && self.input.u32_le()? != XxHash32::oneshot(0, &block) {
-            return Err(Failure::Corrupt("a block's checksum is wrong"));
-        }
-        if header & STORED == 0 {
+        let some = if header & STORED == 0 {
+            // Kafka's reader takes a block of nothing for the end.
             decode_block(&block, frame.max_block_bytes, out)?
         } else {
-            out.push(&block)?
+            out.push(&block)?;
+            true
+        };
+        if frame.block_checksums && self.input.u32_le().map_err(|_| UNDERFLOW)? != XxHash32::oneshot(0, &block) {
+            return Err(Failure::Corrupt("a block's checksum is wrong"));
         }
-        Ok(true)
+        Ok(some)
     }
 }
 
-fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Result<(), Failure> {
-    // Zeroing what a block cannot fill would let tiny blocks cost much time.
-    let possible = max_block_bytes.min(block.len().saturating_mul(MAX_EXPANSION));
-    let space = possible.min(out.room());
-    match out.fill(space, |space| decompress_into(block, space))? {
-        Ok(()) => Ok(()),
-        Err(DecompressError::OutputTooSmall { .. }) if space < possible => Err(Failure::TooLarge),
-        Err(_) => Err(Failure::Corrupt("a block is damaged")),
+/// Decodes a block that Kafka's library takes; false when nothing came out of it.
+fn decode_block(block: &[u8], max_block_bytes: usize, out: &mut Output) -> Result<bool, Failure> {
+    let length = lz4_block::decoded_length(block, max_block_bytes).ok_or(DAMAGED)?;
+    match out.fill(length, |space| decompress_into(block, space))? {
+        Ok(()) => Ok(length > 0),
+        Err(_) => Err(DAMAGED),
     }
 }
 
 /// What a frame's header says of its blocks.
 #[derive(Clone, Copy)]
-struct Frame {
+pub(super) struct Frame {
     max_block_bytes: usize,
     block_checksums: bool,
     /// Behind the end mark; it has to be there, whatever it says.

@@ -321,3 +321,40 @@ fn should_reset_buffer_to_initial_position_on_abort() {
         }
     }
 }
+
+/// Beyond Kafka's own tests: a last offset that is set is a compressed set's, and the largest timestamp's, also below the records.
+#[test]
+fn the_last_offset_that_is_set() {
+    for (magic, codec) in formats() {
+        for (last, append_time) in [(20, None), (5, None), (20, Some(TimestampMs(77))), (5, Some(TimestampMs(77)))] {
+            let settings = BatchBuilder::new(Offset(3)).compression(codec).last_offset(Offset(last));
+            let settings = append_time.iter().fold(settings, |settings, time| settings.log_append_time(*time));
+            let mut builder = RecordsBuilder::new(magic, settings, 1000).unwrap();
+            for (offset, timestamp) in [(10, 5), (11, 6)] {
+                let record = Record { offset: Offset(offset), timestamp: TimestampMs(timestamp), ..Record::default() };
+                builder.append(record).unwrap();
+            }
+            let built = builder.build().unwrap();
+            let batches: Vec<_> = AnyBatchReader::new(built).map(|batch| batch.unwrap().last_offset().0).collect();
+            let own_entries = magic < Magic::V2 && codec == Compression::None;
+            assert_eq!(batches, if own_entries { vec![10, 11] } else { vec![last] }, "{magic:?} {codec:?}");
+            let offset = match (own_entries, append_time, magic) {
+                (_, None, Magic::V0) => None,
+                (true, Some(_), _) => Some(Offset(3)),
+                (true, None, _) => Some(Offset(11)),
+                _ => Some(Offset(last)),
+            };
+            assert_eq!(builder.max_timestamp().offset, offset, "{magic:?} {codec:?} {append_time:?}");
+        }
+    }
+}
+
+/// Beyond Kafka's own tests: a record is none of a control batch because of its key.
+#[test]
+fn a_control_key_makes_no_control_record() {
+    let settings = BatchBuilder::new(Offset(0)).control(true);
+    let mut builder = RecordsBuilder::new(Magic::V2, settings, 1000).unwrap();
+    let record = Record { key: Some(Bytes::from_static(&[0, 0, 0, 0])), ..Record::default() };
+    assert_eq!(class(builder.append_next(record.clone())), Some(REFUSED));
+    assert_eq!((builder.record_count(), builder.append(record)), (0, Ok(())));
+}
