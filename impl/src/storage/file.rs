@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
@@ -55,6 +55,42 @@ impl FileStorage {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Gives the directory another name in the directory that holds it, durably; tells whether it had not that name before
+    /// (Kafka: `LocalLog.renameDir`).
+    ///
+    /// # Errors
+    /// [`StorageError::InvalidName`] when the name is not that of a directory, or this directory has no name; or when the
+    /// system refuses, as when something other than an empty directory has the name already.
+    pub fn rename_dir(&mut self, name: &str) -> Result<bool, StorageError> {
+        let mut parts = Path::new(name).components();
+        let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+        let (Some(parent), Some(current), true) = (self.dir.parent(), self.dir.file_name(), is_name) else {
+            return Err(StorageError::InvalidName { name: name.chars().take(super::MAX_NAME_BYTES).collect() });
+        };
+        if current == name {
+            return Ok(false);
+        }
+        let (parent, renamed) = (parent.to_owned(), self.dir.with_file_name(name));
+        // Not every system renames a directory in which files are open.
+        self.open.clear();
+        let failed = |error: &io::Error| StorageError::io(Operation::Rename, &self.dir.display().to_string(), error);
+        fs::rename(&self.dir, &renamed).map_err(|error| failed(&error))?;
+        self.dir = renamed;
+        // A relative name without a parent lies in the working directory.
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { &parent };
+        sync_dir(parent).map_err(|error| StorageError::io(Operation::Sync, &parent.display().to_string(), &error))?;
+        Ok(true)
+    }
+
+    /// Removes the directory, in which there must be nothing any more (Kafka: `LocalLog.deleteEmptyDir`).
+    ///
+    /// # Errors
+    /// When there is something in it, or the system refuses.
+    pub fn remove_dir(self) -> Result<(), StorageError> {
+        let failed = |error: &io::Error| StorageError::io(Operation::Remove, &self.dir.display().to_string(), error);
+        fs::remove_dir(&self.dir).map_err(|error| failed(&error))
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -6,6 +6,7 @@ mod fetcher_thread_test;
 mod file_records_test;
 mod leader_epoch_file_cache_test;
 mod legacy;
+mod local_log_test;
 mod log_cleaner_manager_test;
 mod log_cleaner_test;
 mod log_loader_test;
