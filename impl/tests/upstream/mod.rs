@@ -10,6 +10,8 @@ mod local_log_test;
 mod log_cleaner_manager_test;
 mod log_cleaner_test;
 mod log_loader_test;
+mod log_manager_test;
+mod log_recovery_test;
 mod log_segment_test;
 mod log_validator_test;
 mod partition_test;
