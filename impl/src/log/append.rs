@@ -63,6 +63,7 @@ impl<S: Storage> PartitionLog<S> {
         now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
         self.check_online()?;
+        self.topic_id_before_data()?;
         let analyzed = analyze(&batch, origin, false, leader_epoch, &self.config)?;
         if analyzed.valid_bytes == 0 {
             return Ok(AppendResult::nothing());
@@ -114,6 +115,7 @@ impl<S: Storage> PartitionLog<S> {
         now: TimestampMs,
     ) -> Result<AppendResult, AppendError> {
         self.check_online()?;
+        self.topic_id_before_data()?;
         let origin = AppendOrigin::Replication;
         let analyzed = analyze(&batches, origin, true, leader_epoch, &self.config)?;
         if analyzed.batches.is_empty() {

@@ -118,7 +118,7 @@ impl<S: Storage> PartitionLog<S> {
     }
 
     /// The segments from the one that holds an offset up to the active one, which is left out.
-    fn inactive_from(&self, from: Offset) -> &[Segment] {
+    pub(super) fn inactive_from(&self, from: Offset) -> &[Segment] {
         self.segments.get(self.segments_between(from, self.active_base())).unwrap_or_default()
     }
 }

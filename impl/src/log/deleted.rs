@@ -25,6 +25,11 @@ impl DeletedFiles {
         Self { delay_ms, waiting: Vec::new() }
     }
 
+    /// For what is deleted from now on.
+    pub(super) fn set_delay(&mut self, delay_ms: Option<i64>) {
+        self.delay_ms = delay_ms;
+    }
+
     /// Deletes the files of a segment.
     pub(super) fn delete_segment(
         &mut self,

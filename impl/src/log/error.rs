@@ -1,5 +1,6 @@
 //! Why a log refuses an operation.
 
+use crate::log_dir::PartitionMetadataError;
 use crate::psm::ProducerStateError;
 use crate::record::{AssignError, DecodeError};
 use crate::storage::StorageError;
@@ -197,6 +198,9 @@ pub enum LogError {
     /// The leader-epoch checkpoint cannot be read.
     #[error("leader-epoch checkpoint: {0}")]
     EpochCheckpoint(#[from] EpochCheckpointError),
+    /// The file with the id of the topic cannot be read.
+    #[error("partition metadata: {0}")]
+    PartitionMetadata(#[source] PartitionMetadataError),
     /// The mirror metadata cannot be read or written.
     #[error("mirror metadata: {0}")]
     MirrorMetadata(#[from] crate::mirror::MetadataError),
@@ -314,7 +318,17 @@ impl LogError {
             Self::Clean(error) => error.kafka_class(),
             Self::BeyondHighWatermark { .. } => "OffsetOutOfRangeException",
             Self::EpochCheckpoint(error) => error.kafka_class(),
+            Self::PartitionMetadata(error) => error.kafka_class(),
             Self::MirrorMetadata(_) | Self::Storage(_) => "KafkaStorageException",
+        }
+    }
+}
+
+impl From<PartitionMetadataError> for LogError {
+    fn from(error: PartitionMetadataError) -> Self {
+        match error {
+            PartitionMetadataError::Storage(error) => Self::Storage(error),
+            other => Self::PartitionMetadata(other),
         }
     }
 }

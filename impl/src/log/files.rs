@@ -12,6 +12,14 @@ pub const TXN_INDEX_FILE: &str = "00000000000000000000.txnindex";
 /// Leader epochs and where they begin.
 pub const LEADER_EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 
+/// The offset in the name of a file: the number in front of the first dot, as in the names of all files of a segment and of snapshots, also
+/// of those that are to be deleted (Kafka: `LogFileUtils.offsetFromFile`). `None` where there is none, as in the names of other files.
+#[must_use]
+pub fn offset_from_file(name: &str) -> Option<Offset> {
+    let (digits, _) = name.split_once('.')?;
+    digits.parse().ok().map(Offset)
+}
+
 /// Of a checkpoint that is to be deleted.
 pub(super) const DELETED_CHECKPOINT: &str = ".checkpoint.deleted";
 /// Of a segment that a cleaning round has not finished.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::config::{LogConfig, MAX_SEGMENT_BYTES, OpenOptions, Recovery};
 use super::epoch_cache::LeaderEpochCache;
 use super::error::LogError;
-use super::files::{CLEANED, DELETED, DELETED_CHECKPOINT, SWAP, SegmentFile};
+use super::files::{CLEANED, DELETED, DELETED_CHECKPOINT, SWAP, SegmentFile, offset_from_file};
 use super::index::{OffsetIndex, TimeIndex};
 use super::partition_log::PartitionLog;
 use super::rebuild::scan_failed;
@@ -58,6 +58,7 @@ impl<S: Storage> PartitionLog<S> {
         log.high_watermark_was_set = true;
         log.recovery_point = log.recovery_point.max(log.log_start_offset);
         log.refresh_first_unstable_offset();
+        log.load_topic_id()?;
         report.replayed_batches = report.replayed_batches.saturating_add(replayed);
         report.batches = log.segments.iter().map(|segment| segment.slots.len()).fold(0, usize::saturating_add);
         report.log_end_offset = log.log_end_offset;
@@ -292,7 +293,7 @@ fn replace_by_swaps(
     }
     if let Some((low, high)) = range {
         for name in names.iter().filter(|name| !name.ends_with(SWAP)) {
-            let offset = name.split('.').next().and_then(|digits| digits.parse::<i64>().ok()).map(Offset);
+            let offset = offset_from_file(name);
             if offset.is_some_and(|offset| offset >= low && offset < high) {
                 storage.remove(name)?;
             }

@@ -7,6 +7,7 @@ use super::epoch_cache::LeaderEpochCache;
 use super::error::{LogError, MayBeStorage};
 use super::files::{LEADER_EPOCH_CHECKPOINT, SegmentFile};
 use super::segment::Segment;
+use super::topic_id::TopicId;
 use super::txn_index::AbortedTxn;
 use crate::mirror::MirrorMetadata;
 use crate::psm::ProducerStateManager;
@@ -39,6 +40,7 @@ pub struct PartitionLog<S> {
     pub(super) first_unstable_offset: Option<OffsetMetadata>,
     pub(super) mirror_source: Option<String>,
     pub(super) deleted: DeletedFiles,
+    pub(super) topic_id: TopicId,
     failed: Option<StorageError>,
 }
 
@@ -75,6 +77,7 @@ impl<S: Storage> PartitionLog<S> {
             recovery_point: Offset(0),
             first_unstable_offset: None,
             mirror_source,
+            topic_id: TopicId::default(),
             failed: None,
         };
         if is_new {
@@ -87,6 +90,16 @@ impl<S: Storage> PartitionLog<S> {
     #[must_use]
     pub fn config(&self) -> &LogConfig {
         &self.config
+    }
+
+    /// Gives the log other settings, as when those of its topic are changed; returns the ones that it had
+    /// (Kafka: `updateConfig`). They count from the next operation on, and for files that wait for their deletion not at all.
+    /// Which producer ids state is kept for ([`LogConfig::ids`]) was decided when the log was opened, and stays.
+    pub fn update_config(&mut self, config: LogConfig) -> LogConfig {
+        let config = LogConfig { ids: self.config.ids, ..config };
+        self.deleted.set_delay(config.file_delete_delay_ms);
+        self.psm.set_expiration(config.producer_id_expiration_ms);
+        std::mem::replace(&mut self.config, config)
     }
 
     /// The storage.
@@ -231,3 +244,6 @@ impl<S: Storage> PartitionLog<S> {
         self.or_offline(written)
     }
 }
+
+#[cfg(test)]
+mod tests;

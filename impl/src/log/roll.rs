@@ -58,7 +58,7 @@ impl<S: Storage> PartitionLog<S> {
         self.psm.set_map_end_offset(base_offset);
         self.psm.take_snapshot(&mut self.storage)?;
         self.follow_log_end();
-        self.flush_below(base_offset)?;
+        self.flush_below(base_offset, base_offset)?;
         Ok(base_offset)
     }
 
@@ -80,15 +80,16 @@ impl<S: Storage> PartitionLog<S> {
         Ok(())
     }
 
-    fn flush_below(&mut self, offset: Offset) -> Result<(), StorageError> {
+    /// Makes the segments durable that begin below an offset. What is below the recovery point is; that is another one then.
+    fn flush_below(&mut self, offset: Offset, recovery_point: Offset) -> Result<(), StorageError> {
         if offset <= self.recovery_point {
             return Ok(());
         }
-        let first = self.floor_segment(self.recovery_point).unwrap_or(0);
-        for segment in self.segments.iter_mut().skip(first).take_while(|segment| segment.base_offset < offset) {
+        let range = self.segments_between(self.recovery_point, offset);
+        for segment in self.segments.get_mut(range).unwrap_or_default() {
             segment.flush(&mut self.storage)?;
         }
-        self.recovery_point = offset;
+        self.recovery_point = self.recovery_point.max(recovery_point);
         Ok(())
     }
 
@@ -103,7 +104,18 @@ impl<S: Storage> PartitionLog<S> {
     /// When the log is offline or the storage fails.
     pub fn flush(&mut self) -> Result<(), LogError> {
         self.check_online()?;
-        let flushed = self.flush_below(self.log_end_offset);
+        let flushed = self.flush_below(self.log_end_offset, self.log_end_offset);
+        Ok(self.or_offline(flushed)?)
+    }
+
+    /// As [`Self::flush`], and also an active segment to which nothing was appended: its indexes have files afterwards
+    /// (Kafka: `flush(true)`, as before a stop).
+    ///
+    /// # Errors
+    /// When the log is offline or the storage fails.
+    pub fn flush_with_active(&mut self) -> Result<(), LogError> {
+        self.check_online()?;
+        let flushed = self.flush_below(self.log_end_offset.plus(1), self.log_end_offset);
         Ok(self.or_offline(flushed)?)
     }
 
@@ -113,6 +125,9 @@ impl<S: Storage> PartitionLog<S> {
     /// # Errors
     /// When the log is offline or the storage fails.
     pub fn close_clean(&mut self) -> Result<(), LogError> {
+        self.check_online()?;
+        let flushed = self.flush_topic_id();
+        self.or_offline(flushed)?;
         self.take_snapshot()?;
         for index in 0..self.segments.len() {
             let Some(segment) = self.segments.get_mut(index) else { break };

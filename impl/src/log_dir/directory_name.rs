@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::uuid::Uuid;
 use crate::java;
 use crate::types::PartitionId;
 
@@ -61,7 +62,25 @@ pub struct DirectoryName {
     pub kind: DirectoryKind,
 }
 
+/// The most bytes of a directory's name.
+const MAX_NAME_BYTES: usize = 255;
+
 impl DirectoryName {
+    /// The name of a partition's directory (Kafka: `LocalLog.logDirName`, `logDeleteDirName`, `logFutureDirName`,
+    /// `logStrayDirName`). One with a suffix is told from others of the same partition by `id`, which should be drawn at random. A
+    /// topic that would make it longer than a file system allows is cut, but not for [`DirectoryKind::Future`], as a broker looks
+    /// for the topic in that.
+    #[must_use]
+    pub fn name_of(partition: &TopicPartition, kind: DirectoryKind, id: Uuid) -> String {
+        let Some((_, mark)) = DirectoryKind::MARKED.into_iter().find(|(marked, _)| *marked == kind) else {
+            return partition.to_string();
+        };
+        let suffix = format!("-{}.{:032x}{mark}", partition.partition, id.0);
+        let room = if kind == DirectoryKind::Future { usize::MAX } else { MAX_NAME_BYTES.saturating_sub(suffix.len()) };
+        let topic = partition.topic.get(..partition.topic.floor_char_boundary(room)).unwrap_or_default();
+        format!("{topic}{suffix}")
+    }
+
     /// Reads a name; `None` when it is that of no partition directory (Kafka: `KafkaException`).
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

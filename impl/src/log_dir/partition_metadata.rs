@@ -58,7 +58,7 @@ pub enum PartitionMetadataError {
     #[error("line 2: {0}")]
     TopicId(#[from] UuidError),
     /// The topic id is that of no topic.
-    #[error("line 2: the topic id is zero")]
+    #[error("the topic id is zero")]
     ZeroTopicId,
     /// The directory belongs to another topic.
     #[error("topic id {asked}, but the directory is that of topic id {recorded}")]
@@ -107,9 +107,13 @@ impl PartitionMetadata {
     /// (Kafka: `UnifiedLog.assignTopicId`).
     ///
     /// # Errors
+    /// [`PartitionMetadataError::ZeroTopicId`], which no file could be read with;
     /// [`PartitionMetadataError::InconsistentTopicId`] when the directory is that of another topic; when the file is there
     /// and cannot be read; or when the storage fails.
     pub fn record(storage: &mut impl Storage, topic_id: Uuid) -> Result<(), PartitionMetadataError> {
+        if topic_id == Uuid::ZERO {
+            return Err(PartitionMetadataError::ZeroTopicId);
+        }
         match Self::load(storage)? {
             Some(found) if found.topic_id == topic_id => Ok(()),
             Some(found) => Err(PartitionMetadataError::InconsistentTopicId { recorded: found.topic_id, asked: topic_id }),

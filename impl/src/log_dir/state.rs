@@ -3,7 +3,7 @@
 use super::clean_shutdown::{CLEAN_SHUTDOWN_FILE, CleanShutdown};
 use super::directory_name::TopicPartition;
 use super::offset_checkpoint::{CheckpointError, CheckpointFile, OffsetCheckpoint};
-use crate::log::{OpenOptions, PartitionLog, Recovery};
+use crate::log::{LogError, OpenOptions, PartitionLog, Recovery};
 use crate::storage::{Storage, StorageError};
 use crate::types::{BrokerEpoch, Offset};
 
@@ -82,16 +82,51 @@ impl ClosedLog {
         Self { partition, recovery_point: log.recovery_point(), log_start_offset }
     }
 
+    /// Writes the checkpoints of recovery points and log start offsets, as a broker does every minute
+    /// (Kafka: `LogManager.checkpointRecoveryOffsetsInDir`, `checkpointLogStartOffsetsInDir`).
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub fn checkpoint(storage: &mut impl Storage, logs: &[Self]) -> Result<(), StorageError> {
+        let recovery_points = logs.iter().map(|log| (log.partition.clone(), log.recovery_point));
+        OffsetCheckpoint::new(recovery_points).store(storage, CheckpointFile::RecoveryPoint)?;
+        let log_start_offsets = logs.iter().filter_map(|log| Some((log.partition.clone(), log.log_start_offset?)));
+        OffsetCheckpoint::new(log_start_offsets).store(storage, CheckpointFile::LogStartOffset)
+    }
+
+    /// Makes all logs of a directory durable and closes them; if that works for each, writes the checkpoints and the mark of an
+    /// orderly stop (Kafka: `LogManager.shutdown`). If not, it goes on with the others, but leaves the directory's own files as
+    /// they are, so that the next start recovers the logs. A caller that has not all logs of the directory, as they are not
+    /// open yet, must not ask for this.
+    ///
+    /// # Errors
+    /// [`LogError`] of the first log that could not be closed; or when the directory's storage fails.
+    pub fn stop_all<'a, T: Storage + 'a>(
+        storage: &mut impl Storage,
+        logs: impl IntoIterator<Item = (TopicPartition, &'a mut PartitionLog<T>)>,
+        broker_epoch: BrokerEpoch,
+    ) -> Result<(), LogError> {
+        let mut closed = Vec::new();
+        let mut failed = None;
+        for (partition, log) in logs {
+            match log.flush_with_active().and_then(|()| log.close_clean()) {
+                Ok(()) => closed.push(Self::of(partition, log)),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(Self::stop(storage, &closed, broker_epoch)?),
+        }
+    }
+
     /// Writes the checkpoints of recovery points and log start offsets, then the mark of an orderly stop
-    /// (Kafka: `LogManager.shutdown`). All logs of the directory must have been closed without an error.
+    /// (Kafka: `LogManager.shutdown`). All logs of the directory must have been closed without an error; see [`Self::stop_all`].
     ///
     /// # Errors
     /// When the storage fails; then there is no mark, and the next start recovers the logs.
     pub fn stop(storage: &mut impl Storage, logs: &[Self], broker_epoch: BrokerEpoch) -> Result<(), StorageError> {
-        let recovery_points = logs.iter().map(|log| (log.partition.clone(), log.recovery_point));
-        OffsetCheckpoint::new(recovery_points).store(storage, CheckpointFile::RecoveryPoint)?;
-        let log_start_offsets = logs.iter().filter_map(|log| Some((log.partition.clone(), log.log_start_offset?)));
-        OffsetCheckpoint::new(log_start_offsets).store(storage, CheckpointFile::LogStartOffset)?;
+        Self::checkpoint(storage, logs)?;
         storage.replace(CLEAN_SHUTDOWN_FILE, &CleanShutdown::encode(broker_epoch))
     }
 }

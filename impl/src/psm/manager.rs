@@ -51,6 +51,11 @@ impl ProducerStateManager {
         }
     }
 
+    /// Changes how long a producer is remembered, in milliseconds (`producer.id.expiration.ms`).
+    pub(crate) fn set_expiration(&mut self, expiration_ms: i64) {
+        self.expiration_ms = expiration_ms;
+    }
+
     /// Which producer ids state is kept for.
     #[must_use]
     pub fn ids(&self) -> ProducerIdVisibility {

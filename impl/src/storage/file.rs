@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
@@ -77,21 +77,40 @@ impl FileStorage {
         &self.dir
     }
 
-    /// Gives the directory another name beside the one that it has, durably (Kafka: `LocalLog.renameDir`). Its files stay as they
-    /// are, and what is appended to them goes on.
+    /// Gives the directory another name in the directory that holds it, durably; tells whether it had not that name before
+    /// (Kafka: `LocalLog.renameDir`).
     ///
     /// # Errors
-    /// [`StorageError::InvalidName`] when the name is that of no directory; when the system refuses, as it does if there is a
-    /// directory of that name that has files.
-    pub fn rename_dir(&mut self, name: &str) -> Result<(), StorageError> {
-        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(['/', '\\', '\0']) || name == "." || name == ".." {
-            return Err(StorageError::InvalidName { name: name.chars().take(MAX_NAME_BYTES).collect() });
+    /// [`StorageError::InvalidName`] when the name is not that of a directory, or this directory has no name; or when the
+    /// system refuses, as when something other than an empty directory has the name already.
+    pub fn rename_dir(&mut self, name: &str) -> Result<bool, StorageError> {
+        let mut parts = Path::new(name).components();
+        let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+        let (Some(parent), Some(current), true) = (self.dir.parent(), self.dir.file_name(), is_name) else {
+            return Err(StorageError::InvalidName { name: name.chars().take(super::MAX_NAME_BYTES).collect() });
+        };
+        if current == name {
+            return Ok(false);
         }
-        let to = self.dir.with_file_name(name);
-        let renamed = fs::rename(&self.dir, &to).and_then(|()| to.parent().map_or(Ok(()), sync_dir));
-        renamed.map_err(|error| StorageError::io(Operation::Rename, &self.dir.display().to_string(), &error))?;
-        self.dir = to;
-        Ok(())
+        let (parent, renamed) = (parent.to_owned(), self.dir.with_file_name(name));
+        // Not every system renames a directory in which files are open.
+        self.open.clear();
+        let failed = |error: &io::Error| StorageError::io(Operation::Rename, &self.dir.display().to_string(), error);
+        fs::rename(&self.dir, &renamed).map_err(|error| failed(&error))?;
+        self.dir = renamed;
+        // A relative name without a parent lies in the working directory.
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { &parent };
+        sync_dir(parent).map_err(|error| StorageError::io(Operation::Sync, &parent.display().to_string(), &error))?;
+        Ok(true)
+    }
+
+    /// Removes the directory, in which there must be nothing any more (Kafka: `LocalLog.deleteEmptyDir`).
+    ///
+    /// # Errors
+    /// When there is something in it, or the system refuses.
+    pub fn remove_dir(self) -> Result<(), StorageError> {
+        let failed = |error: &io::Error| StorageError::io(Operation::Remove, &self.dir.display().to_string(), error);
+        fs::remove_dir(&self.dir).map_err(|error| failed(&error))
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -333,3 +333,27 @@ fn test_recovery_fixes_corrupt_time_index() {
         assert_eq!(offset_at(&mut recovered, offset * 10 + 1), Some(offset + 1));
     }
 }
+
+/// Files that are not there get no other name, and are not made for that.
+#[test]
+fn test_change_file_suffixes() {
+    let mut log = based(&LogConfig { file_delete_delay_ms: Some(60_000), ..LogConfig::default() }, 40);
+    let of_segment = |log: &Log| {
+        let names = log.storage().names().unwrap();
+        names.into_iter().filter(|name| name.starts_with("00000000000000000040") && !name.ends_with(".snapshot")).collect()
+    };
+    let files: Vec<String> = of_segment(&log);
+    assert_eq!(files, ["00000000000000000040.log"]);
+    log.roll(NOW).unwrap();
+    assert_eq!(of_segment(&log), ["00000000000000000040.log", "00000000000000000040.log.deleted"]);
+    // The indexes are made when they are looked at.
+    log.flush_with_active().unwrap();
+    assert!(of_segment(&log).contains(&"00000000000000000040.index".to_owned()));
+    log.roll(NOW).unwrap();
+    let names = log.deleted_files().map(|(name, _)| name);
+    let deleted: Vec<&str> = names.filter(|name| name.starts_with("00000000000000000040")).skip(1).collect();
+    assert_eq!(
+        deleted,
+        ["00000000000000000040.log.deleted", "00000000000000000040.index.deleted", "00000000000000000040.timeindex.deleted"]
+    );
+}

@@ -12,6 +12,8 @@ use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch
 
 use crate::upstream::legacy::{mixed_set, same};
 
+mod conversions;
+
 const NOW: TimestampMs = TimestampMs(1_700_000_000_000);
 const INVALID: &str = "InvalidRecordException";
 const BAD_TIME: &str = "InvalidTimestampException";

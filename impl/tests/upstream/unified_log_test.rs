@@ -6,3 +6,4 @@ mod reads;
 mod retention;
 mod rolling;
 mod timestamps;
+mod topic_id;

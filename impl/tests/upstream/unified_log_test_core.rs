@@ -1,5 +1,6 @@
 //! Kafka's UnifiedLogTest of the core module.
 
+mod directory;
 mod failures;
 mod logs;
 pub(crate) mod script;

@@ -4,6 +4,8 @@
 mod log_segment_test {
     use super::super::{BatchSlot, Incoming, Segment};
     use crate::log::LogConfig;
+    use crate::record::{AnyBatch, BatchBuilder};
+    use crate::storage::MemoryStorage;
     use crate::types::{Offset, TimestampMs};
 
     const MAX: i64 = i32::MAX as i64;
@@ -37,6 +39,53 @@ mod log_segment_test {
         }
         let found = |offset: i64| segment.slots_from(Offset(offset)).first().map(|slot| (slot.base_offset.get(), slot.position));
         assert_eq!([48, 50, 51, 52, 53].map(found), [Some((50, 0)), Some((50, 0)), Some((51, 39)), None, None]);
+    }
+
+    const SEGMENT_MS: i64 = 300_000;
+
+    /// Whether an append without a timestamp, of 1024 bytes up to an offset, needs another segment.
+    fn rolls(segment: &Segment, last_offset: i64, now: i64) -> bool {
+        let config = LogConfig { segment_ms: SEGMENT_MS, segment_bytes: i32::MAX as usize, ..LogConfig::default() };
+        let last_offset = Offset(last_offset);
+        let incoming = Incoming { bytes: 1024, first_offset: None, last_offset, max_timestamp: TimestampMs::NONE };
+        segment.should_roll(&config, &incoming, TimestampMs(now))
+    }
+
+    #[test]
+    fn test_truncate_empty_segment() {
+        let mut storage = MemoryStorage::new();
+        let mut segment = Segment::new(Offset(0), TimestampMs(0));
+        segment.touch_indexes(&mut storage).unwrap();
+        segment.close(&mut storage).unwrap();
+        assert_eq!(segment.sizes(), (0, 0, 0));
+
+        let mut reopened = Segment::new(Offset(0), TimestampMs(0));
+        reopened.truncate_to(&mut storage, Offset(57), TimestampMs(500)).unwrap();
+        // It counts as new, and has room in its indexes.
+        assert_eq!(reopened.created(), TimestampMs(500));
+        assert!(!rolls(&reopened, 100, 500));
+        assert!(!rolls(&reopened, 100, 500 + SEGMENT_MS + 1));
+        assert!(rolls(&reopened, MAX + 200, 500 + SEGMENT_MS + 1));
+    }
+
+    #[test]
+    fn test_truncate_full() {
+        let (mut storage, config) = (MemoryStorage::new(), LogConfig::default());
+        let mut segment = Segment::new(Offset(40), TimestampMs(0));
+        let batch = BatchBuilder::new(Offset(40)).record(None, Some(b"hello")).record(None, Some(b"there")).build().unwrap();
+        let bytes = batch.bytes().clone();
+        let batches = [AnyBatch::V2(batch)];
+        segment.append(&mut storage, &config, &batches, &bytes).unwrap();
+        assert_eq!((segment.created(), segment.next_offset()), (TimestampMs(0), Offset(42)));
+        assert!(rolls(&segment, 42, SEGMENT_MS + 1));
+
+        segment.truncate_to(&mut storage, Offset(0), TimestampMs(500)).unwrap();
+        assert_eq!(segment.created(), TimestampMs(500));
+        assert!(!rolls(&segment, 42, SEGMENT_MS + 1));
+        assert_eq!((segment.slots_from(Offset(0)), segment.sizes()), (&[][..], (0, 0, 0)));
+        segment.append(&mut storage, &config, &batches, &bytes).unwrap();
+        assert!(!rolls(&segment, 42, 500 + SEGMENT_MS));
+        assert!(rolls(&segment, 42, 500 + SEGMENT_MS + 1));
     }
 }
 

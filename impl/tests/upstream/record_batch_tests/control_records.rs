@@ -3,10 +3,10 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cleanslate_log::record::{
-    ControlRecord, ControlRecordType, EndTxnMarker, KRaftVersion, KRaftVoters, LeaderChange, MirrorPidResetRecord, SnapshotFooter,
-    SnapshotHeader, Voter,
+    ControlRecord, ControlRecordType, EndTxnMarker, KRaftVersion, KRaftVoters, LeaderChange, MirrorPidResetRecord, RecordBatch,
+    SnapshotFooter, SnapshotHeader, Voter,
 };
-use cleanslate_log::types::CoordinatorEpoch;
+use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs};
 
 fn key(version: i16, type_id: i16, more: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
@@ -60,6 +60,28 @@ fn test_serde() {
     assert_eq!(marker(0, &[]), Ok(COMMIT));
     let value = COMMIT.encode_value().unwrap();
     assert_eq!(ControlRecord::decode(Some(&ControlRecordType::Commit.key()), Some(&value)), Ok(COMMIT));
+}
+
+/// The value of each type takes six bytes, of which the version is the first two, and tells the type and the epoch again.
+#[test]
+fn test_serialize_and_deserialize() {
+    for (record_type, commit) in [(ControlRecordType::Commit, true), (ControlRecordType::Abort, false)] {
+        let marker = ControlRecord::EndTxnMarker(EndTxnMarker { commit, coordinator_epoch: CoordinatorEpoch(10) });
+        let value = marker.encode_value().unwrap();
+        assert_eq!(value[..], [0, 0, 0, 0, 0, 10]);
+        assert_eq!(ControlRecord::decode(Some(&record_type.key()), Some(&value)), Ok(marker));
+    }
+}
+
+/// In a batch of version 2: length, attributes, two deltas, key of four bytes, value of six, no headers.
+#[test]
+fn test_end_txn_marker_value_size() {
+    for commit in [true, false] {
+        let (id, epoch) = (ProducerId(1), ProducerEpoch(0));
+        let none = TimestampMs(0);
+        let batch = RecordBatch::end_txn_marker(Offset(0), LeaderEpoch(0), none, id, epoch, commit, CoordinatorEpoch(1)).unwrap();
+        assert_eq!(batch.size_in_bytes() - 61, 1 + 1 + 1 + 1 + 1 + 4 + 1 + 6 + 1);
+    }
 }
 
 #[test]

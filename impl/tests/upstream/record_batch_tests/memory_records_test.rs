@@ -190,3 +190,51 @@ fn test_unsupported_compress() {
         assert_eq!(error.to_string(), format!("magic {} has no zstd", magic.get()));
     }
 }
+
+/// Three or four batches in a row with so many records each, and how long the first ones are.
+fn in_a_row(base: i64, counts: &[i64]) -> (Bytes, Vec<RecordBatch>) {
+    let mut offset = base;
+    let build = |count: &i64| {
+        let records = (offset..offset + count).map(|offset| Record { offset: Offset(offset), ..Record::default() });
+        let batch = BatchBuilder::new(Offset(offset)).records(records).build().unwrap();
+        offset += count;
+        batch
+    };
+    let batches: Vec<RecordBatch> = counts.iter().map(build).collect();
+    let bytes: Vec<u8> = batches.iter().flat_map(|batch| batch.bytes().to_vec()).collect();
+    (bytes.into(), batches)
+}
+
+/// The batches of a part of the records, which begin where the part begins.
+fn part(records: &Bytes, from: usize, to: usize) -> Vec<RecordBatch> {
+    let mut reader = BatchReader::new(records.slice(from..to));
+    let found = reader.by_ref().map(Result::unwrap).collect();
+    assert!(reader.position() <= to - from);
+    found
+}
+
+#[test]
+fn test_slice() {
+    let (records, batches) = in_a_row(57, &[3, 8, 4]);
+    let [first, second] = [&batches[0], &batches[1]].map(RecordBatch::size_in_bytes);
+    let end = records.len();
+    assert_eq!(part(&records, 0, end), batches);
+    assert_eq!(part(&records, first, end), batches[1..]);
+    assert_eq!(part(&records, first, first + second), batches[1..2]);
+    // Part of a batch at the end is none.
+    assert_eq!(part(&records, first, first + second - 1), []);
+    assert_eq!(part(&records.slice(first..), second, end - first), batches[2..]);
+    assert_eq!(part(&records.slice(1..), first - 1, end - 1), batches[1..]);
+    assert_eq!(part(&Bytes::new(), 0, 0), []);
+}
+
+#[test]
+fn test_slice_for_already_sliced_memory_records() {
+    let (records, batches) = in_a_row(0, &[5, 10, 12, 4]);
+    let [first, second, third] = [0, 1, 2].map(|index: usize| batches[index].size_in_bytes());
+    let sliced = records.slice(first + second..);
+    assert_eq!(part(&sliced, 0, sliced.len()), batches[2..]);
+    // What is left is shorter than the place at which it lay.
+    assert!(sliced.len() - third < first + second + third);
+    assert_eq!(part(&sliced, third, sliced.len()), batches[3..]);
+}

@@ -2,6 +2,7 @@
 //! Leader epochs and retention.
 
 use cleanslate_log::log::LogConfig;
+use cleanslate_log::storage::Storage;
 use cleanslate_log::types::{LeaderEpoch, Offset, TimestampMs};
 
 use crate::upstream::support::{
@@ -191,6 +192,7 @@ fn test_delete_old_segments() {
     delete(&mut log);
     assert_eq!(bases(&log).len(), 1);
     assert_eq!(epochs(&log), [(1, 100)]);
+    assert_eq!(log.delete().unwrap().names(), Ok(vec![]));
 }
 
 #[test]

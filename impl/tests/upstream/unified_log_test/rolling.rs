@@ -2,12 +2,14 @@
 //! Rolling.
 
 use bytes::Bytes;
-use cleanslate_log::log::{LogConfig, Recovery};
+use cleanslate_log::log::{FetchIsolation, LogConfig, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
+use cleanslate_log::record::{BatchBuilder, BatchReader};
+use cleanslate_log::storage::Storage;
 use cleanslate_log::types::{LeaderEpoch, Offset, TimestampMs};
 
 use crate::upstream::support::{
-    Log, NOW, OUT_OF_ORDER, bases, later, lead, lead_as, new_log, per_segment, plain, produced, reopen_files, timed,
+    Log, NOW, OUT_OF_ORDER, bases, later, lead, lead_as, new_log, per_segment, plain, produced, read, reopen_files, timed,
 };
 
 const HOUR_MS: i64 = 3_600_000;
@@ -106,4 +108,42 @@ fn test_time_based_log_roll_jitter() {
     };
     assert!(within(10, 1000) < 10 && within(1000, 10) < 10);
     assert_eq!((within(1000, 0), within(0, 1000)), (0, 0));
+}
+
+#[test]
+fn test_log_rolls() {
+    let mut log = new_log(&LogConfig { segment_bytes: 100, ..LogConfig::default() });
+    let value = |offset: i64| offset.to_string();
+    for offset in 0..100 {
+        let batch = BatchBuilder::new(Offset(0)).timestamp(NOW).record(None, Some(value(offset).as_bytes()));
+        assert_eq!(lead(&mut log, batch), Ok((offset, offset)));
+    }
+    log.flush().unwrap();
+    for offset in 0..100 {
+        let bytes = log.fetch(Offset(offset), FetchIsolation::LogEnd, 1024 * 1024, true).unwrap().records;
+        let batch = BatchReader::new(bytes).next().unwrap().unwrap();
+        assert_eq!(batch.last_offset(), Offset(offset));
+        let record = batch.records().unwrap().remove(0);
+        assert_eq!((record.key, record.timestamp), (None, NOW));
+        assert_eq!(record.value.unwrap(), value(offset));
+    }
+    assert_eq!(read(&log, 100, FetchIsolation::LogEnd), Ok(vec![]));
+    assert_eq!(bases(&log).len(), 100);
+    assert!(log.recovery_point() >= Offset(*bases(&log).last().unwrap()));
+}
+
+#[test]
+fn test_flushing_empty_active_segments() {
+    let mut log = new_log(&LogConfig::default());
+    lead(&mut log, plain(1)).unwrap();
+    log.roll(NOW).unwrap();
+    let count = |log: &Log, suffix: &str| log.storage().names().unwrap().iter().filter(|name| name.ends_with(suffix)).count();
+    let files = |log: &Log| [".log", ".index", ".timeindex"].map(|suffix| count(log, suffix));
+    assert_eq!(files(&log), [2, 1, 1]);
+    assert_eq!(log.segments().last(), Some((Offset(1), 0)));
+    log.flush().unwrap();
+    assert_eq!(files(&log), [2, 1, 1]);
+    log.flush_with_active().unwrap();
+    assert_eq!(files(&log), [2, 2, 2]);
+    assert_eq!(log.recovery_point(), Offset(1));
 }

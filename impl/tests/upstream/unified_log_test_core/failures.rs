@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 //! A storage that cannot write one kind of file.
 
-use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
+use cleanslate_log::log::{FetchIsolation, LogConfig, PartitionLog, Recovery};
 use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
 use cleanslate_log::record::RecordBatch;
 use cleanslate_log::storage::FaultyStorage;
@@ -45,4 +45,20 @@ fn test_append_to_transaction_index_failure() {
     log.update_high_watermark(Offset(12));
     assert_eq!((log.log_end_offset(), log.first_unstable_offset()), (Offset(11), None));
     assert_eq!(log.collect_aborted_transactions(Offset(0), Offset(100)).len(), 1);
+}
+
+#[test]
+fn test_append_to_or_read_from_log_in_failed_log_dir() {
+    let mut log = failing(".txnindex");
+    append(&mut log, &plain(1).build().unwrap(), AppendOrigin::Client).unwrap();
+    let first = |log: &mut PartitionLog<FaultyStorage>| {
+        let fetched = log.fetch(Offset(0), FetchIsolation::LogEnd, 4096, true);
+        fetched.map(|data| data.offset.offset.get()).map_err(|error| error.kafka_class())
+    };
+    assert_eq!(first(&mut log), Ok(0));
+    append(&mut log, &produced(1, 0, 0, 10).transactional(true).build().unwrap(), AppendOrigin::Client).unwrap();
+    let failed = "KafkaStorageException";
+    assert_eq!(append(&mut log, &end_txn(1, 0, false, 1), AppendOrigin::Coordinator), Err(failed));
+    assert_eq!(append(&mut log, &plain(1).build().unwrap(), AppendOrigin::Client), Err(failed));
+    assert_eq!(first(&mut log), Err(failed));
 }
