@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::{MAX_NAME_BYTES, MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
+use super::{MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
 
 /// The end of the name of a file that is going to replace another one.
 pub(super) const TMP_SUFFIX: &str = ".tmp";
