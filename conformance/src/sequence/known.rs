@@ -20,8 +20,8 @@ const EMPTY_BATCH_BYTES: u32 = 61;
 /// A difference with a name.
 #[derive(Debug)]
 pub struct Known {
-    /// The versions of Kafka, by their beginning.
-    versions: &'static str,
+    /// The first version of Kafka that has it, by major and minor number; it is not known that a later one lost it again.
+    since: (u32, u32),
     /// The name.
     pub name: &'static str,
     /// Why it is none of this project's log.
@@ -33,7 +33,7 @@ pub struct Known {
 
 const KNOWN: [Known; 4] = [
     Known {
-        versions: "4.4.",
+        since: (4, 4),
         name: "index-files-at-close",
         reason: "since 4.4 a clean stop makes the index files of an active segment that has not been appended to",
         explains: |operation, (part, here, there)| {
@@ -45,7 +45,7 @@ const KNOWN: [Known; 4] = [
         loses_log: false,
     },
     Known {
-        versions: "4.4.",
+        since: (4, 4),
         name: "aborted-transaction-version",
         reason: "since 4.4 both bytes of an aborted transaction's version are read, and one below 0 is refused too",
         explains: |operation, (part, here, there)| {
@@ -57,7 +57,7 @@ const KNOWN: [Known; 4] = [
         loses_log: true,
     },
     Known {
-        versions: "4.4.",
+        since: (4, 4),
         name: "expired-marker-batch",
         reason: "since 4.4 a cleaning round leaves nothing of an expired marker, where 4.3 keeps its batch without the record",
         explains: |operation, (part, here, there)| {
@@ -66,7 +66,7 @@ const KNOWN: [Known; 4] = [
         loses_log: true,
     },
     Known {
-        versions: "4.4.",
+        since: (4, 4),
         name: "snapshot-of-an-untouched-segment",
         reason: "since 4.4 a start after a clean stop does not recover an active segment that was never appended to, as its index files are there",
         explains: |operation, (part, here, there)| match operation {
@@ -76,6 +76,13 @@ const KNOWN: [Known; 4] = [
         loses_log: true,
     },
 ];
+
+/// The first two numbers of a version such as `4.4.0`, `4.5.0-SNAPSHOT` or `5.0-rc1`; none if it does not begin with two numbers.
+fn major_and_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split(['.', '-', '+']);
+    let mut number = || parts.next().and_then(|part| part.parse().ok());
+    Some((number()?, number()?))
+}
 
 /// Whether the snapshots there are those here without empty ones up to the log start offset.
 fn lacks_empty_snapshots(here: &str, there: &str, log_start: i64) -> bool {
@@ -114,7 +121,8 @@ impl Masks {
     /// Those of a version of Kafka; none of another implementation.
     #[must_use]
     pub fn of(implementation: &str, version: &str) -> Self {
-        let fits = |known: &&Known| implementation == "apache-kafka" && version.starts_with(known.versions);
+        let version = if implementation == "apache-kafka" { major_and_minor(version) } else { None };
+        let fits = |known: &&Known| version.is_some_and(|version| version >= known.since);
         Self { counts: KNOWN.iter().filter(fits).map(|known| (known.name, (known, 0))).collect(), lost: BTreeSet::new() }
     }
 
@@ -171,6 +179,20 @@ mod tests {
             assert_eq!(parts.len(), left);
             assert_eq!(masks.counts().map(|(known, count)| (known.name, count)).collect::<Vec<_>>(), counted);
         }
+    }
+
+    #[test]
+    fn a_known_difference_holds_from_a_version_on() {
+        let count = |implementation: &str, version: &str| Masks::of(implementation, version).counts().count();
+        for later in ["4.4.0", "4.4.0-SNAPSHOT", "4.4-rc1", "4.5.0-SNAPSHOT", "4.10.0", "5.0.0", "5.0.0-SNAPSHOT", "10.0"] {
+            assert_eq!(count("apache-kafka", later), KNOWN.len(), "{later}");
+        }
+        for earlier in
+            ["4.3.1", "4.3.1-SNAPSHOT", "4.3.10", "3.9.0", "3.44.0", "4", "", "trunk", "4.x", "x.4.4", "-4.4", "99999999999.4"]
+        {
+            assert_eq!(count("apache-kafka", earlier), 0, "{earlier}");
+        }
+        assert_eq!(count("another", "4.4.0"), 0);
     }
 
     #[test]
