@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cleanslate_conformance::adapter::{AdapterError, Failure, FailureKind, Operation, Reply, Requests};
+use cleanslate_conformance::adapter::{Abilities, AdapterError, Failure, FailureKind, Operation, Reply, Requests};
 use cleanslate_conformance::sequence::local_requests::LocalRequests;
 use cleanslate_conformance::target::Observed;
 use cleanslate_conformance::transitions::collect::collect;
@@ -71,6 +71,10 @@ impl Requests for Refusing {
 
     fn requests(&self) -> u64 {
         self.log.requests()
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.log.abilities()
     }
 }
 

@@ -28,6 +28,26 @@ pub const REQUIRED: [&str; 14] = [
     "bye",
 ];
 
+/// The operations that an adapter may do without.
+pub const OPTIONAL: [&str; 16] = [
+    "truncate-fully",
+    "log-start",
+    "become-leader",
+    "end-offset-for-epoch",
+    "roll",
+    "flush",
+    "snapshot",
+    "delete-snapshots",
+    "expire",
+    "retention",
+    "compact",
+    "start-verification",
+    "set-time",
+    "run-tasks",
+    "files",
+    "put-file",
+];
+
 /// What the runner asks for. The fields are those of the protocol; see `specs/adapter-protocol.md` for what happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]

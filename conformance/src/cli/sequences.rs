@@ -16,13 +16,22 @@ use crate::adapter::message::Operation;
 use crate::sequence::compare::{Difference, compare};
 use crate::sequence::file::SequenceFile;
 use crate::sequence::known::Masks;
+use crate::sequence::needs::{Names, missing, worded};
 use crate::sequence::random::{Failing, Random};
 
 /// What a run has found.
 #[derive(Debug, Default)]
 struct Found {
-    sequences: u64,
+    /// Those that were compared.
+    stored: u64,
+    random: u64,
+    /// Stored ones that need what the adapter lacks.
+    skipped: u64,
     requests: u64,
+    /// What stored ones need and the adapter lacks.
+    missing: Names,
+    /// The same of what was left out of random ones.
+    left_out: Names,
     /// File and text of each difference.
     differences: Vec<(PathBuf, String)>,
     /// What the other side is known to do otherwise.
@@ -30,6 +39,16 @@ struct Found {
 }
 
 impl Found {
+    fn exit_code(&self, args: &ConformArgs) -> u8 {
+        if !self.is_good(args) {
+            EXIT_FAILED
+        } else if self.stored + self.random == 0 {
+            EXIT_INCONCLUSIVE
+        } else {
+            EXIT_EXPECTED
+        }
+    }
+
     /// Nothing differs, and what is known to differ does. The stored sequences of the project meet each known difference.
     fn is_good(&self, args: &ConformArgs) -> bool {
         self.differences.is_empty() && (args.sequences.is_some() || self.masks.counts().all(|(_, count)| count > 0))
@@ -51,7 +70,7 @@ pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     adapter.finish()?;
     let seconds = begin.elapsed().as_secs_f64();
     report(args, &name, &found, seconds)?;
-    Ok(ExitCode::from(if found.is_good(args) { EXIT_EXPECTED } else { EXIT_FAILED }))
+    Ok(ExitCode::from(found.exit_code(args)))
 }
 
 /// The sequences that are stored.
@@ -66,8 +85,14 @@ fn directed(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Res
     files.retain(|file| file.extension().is_some_and(|e| e == "json"));
     files.sort();
     for file in files {
-        let requests = SequenceFile::read(&file)?.run();
-        found.sequences += 1;
+        let requests = worded(SequenceFile::read(&file)?.run(), adapter.abilities());
+        let missing = missing(&requests, adapter.abilities());
+        if !missing.is_empty() {
+            found.skipped += 1;
+            found.missing.extend(missing);
+            continue;
+        }
+        found.stored += 1;
         found.requests += requests.len() as u64;
         if let Some(difference) = compare(adapter, &requests, &mut found.masks)? {
             let steps: Vec<Operation> = requests.into_iter().map(|(operation, _)| operation).collect();
@@ -78,13 +103,14 @@ fn directed(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Res
 }
 
 fn random(adapter: &mut Adapter, args: &ConformArgs, found: &mut Found) -> Result<(), CliError> {
-    let mut random = Random::new(args.seed, args.length);
+    let mut random = Random::new(args.seed, args.length, adapter.abilities().clone());
     for number in 0..args.random {
         if number % 500 == 0 {
             progress(&format!("random sequences: {number} of {}", args.random));
         }
         let result = random.next(adapter, &mut found.masks)?;
         take_in(args, found, u64::from(number > 0), result)?;
+        found.left_out.clone_from(&random.left_out);
         if found.differences.len() >= args.max_differences {
             return Ok(());
         }
@@ -100,7 +126,7 @@ fn take_in(
     sequences: u64,
     (requests, failing): (usize, Option<Box<Failing>>),
 ) -> Result<(), CliError> {
-    found.sequences += sequences;
+    found.random += sequences;
     found.requests += requests as u64;
     let Some(failing) = failing else { return Ok(()) };
     let steps: Vec<Operation> = failing.requests.iter().take(failing.difference.step + 1).map(|(o, _)| o.clone()).collect();
@@ -124,11 +150,17 @@ fn describe(steps: &[Operation], difference: &Difference) -> String {
     out
 }
 
+fn list(names: &Names) -> String {
+    names.iter().copied().collect::<Vec<_>>().join(", ")
+}
+
 fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result<(), CliError> {
-    let per_second = found.sequences as f64 / seconds.max(0.001);
+    let sequences = found.stored + found.random;
+    let per_second = sequences as f64 / seconds.max(0.001);
     if args.json {
         let line = json!({
-            "format": "cleanslate-conformance", "version": 1, "target": name, "sequences": found.sequences, "requests": found.requests,
+            "format": "cleanslate-conformance", "version": 1, "target": name, "sequences": sequences, "requests": found.requests,
+            "skipped": found.skipped, "missing": found.missing, "left_out_of_random": found.left_out,
             "differences": found.differences.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>(),
             "known": found.masks.counts().map(|(known, count)| (known.name.to_owned(), count)).collect::<BTreeMap<_, _>>(),
             "seed": args.seed, "seconds": seconds, "sequences_per_second": per_second,
@@ -145,10 +177,25 @@ fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result
             _ => writeln!(out, "known      {}, {count} times: {}", known.name, known.reason),
         };
     }
+    if found.skipped > 0 {
+        let _ = writeln!(
+            out,
+            "skipped {} of {} stored sequences: they need {}",
+            found.skipped,
+            found.stored + found.skipped,
+            list(&found.missing)
+        );
+    }
+    if !found.left_out.is_empty() {
+        let _ = writeln!(out, "left out of the random sequences: what needs {}", list(&found.left_out));
+    }
+    if sequences == 0 {
+        out.push_str("nothing was compared\n");
+    }
     let _ = writeln!(
         out,
         "{name}: {} sequences, {} requests, {} differences (seed {}, {seconds:.1} s, {per_second:.0} sequences a second)",
-        found.sequences,
+        sequences,
         found.requests,
         found.differences.len(),
         args.seed
