@@ -100,3 +100,11 @@ fn an_operation_of_two_requests_is_refused_where_either_is() {
 fn bounds_that_are_none_are_an_error() {
     assert!(collect("nonsense").unwrap_err().to_string().contains("unknown bound 'nonsense'"));
 }
+
+#[test]
+fn what_transitions_need_of_an_adapter_depends_on_the_bounds() {
+    let needs = |bounds: &str| collect(bounds).unwrap().graph.needs().into_iter().collect::<Vec<_>>();
+    assert!(needs("small,commands=0").is_empty());
+    assert_eq!(needs("small,commands=0,crashes=1"), ["snapshots"]);
+    assert_eq!(needs("small,commands=0,rolls=1"), ["flush", "roll", "snapshots"]);
+}

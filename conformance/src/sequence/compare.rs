@@ -1,8 +1,10 @@
 //! Runs requests on another implementation and holds what comes against what came of them here.
 
+use serde::Serialize;
+
 use super::known::{Masks, NO_FILE, Part};
 use crate::adapter::message::Operation;
-use crate::adapter::reply::{Answer, Failure, FailureKind, Files, Read, Reply};
+use crate::adapter::reply::{Answer, Failure, FailureKind, FileEntry, Files, Read, Reply};
 use crate::adapter::{AdapterError, Requests, State};
 
 /// Where the two sides part.
@@ -91,18 +93,24 @@ fn parts(operation: &Operation, here: &Reply, there: &Reply) -> Vec<Part> {
         (Some(here), Some(there)) => parts.extend(states(here, there)),
         (None, None) => {}
         (here, there) if operation.leaves_open() => {
-            parts.push(("state".to_owned(), format!("{here:?}"), format!("{there:?}")));
+            let show = |state: &Option<State>| state.as_ref().map(json).unwrap_or_default();
+            parts.push(("state".to_owned(), show(here), show(there)));
         }
         _ => {}
     }
     parts
 }
 
+/// As the protocol has it.
 fn show(outcome: &Result<Answer, Failure>) -> String {
     match outcome {
-        Ok(answer) => format!("{answer:?}"),
-        Err(failure) => format!("{} ({})", failure.name, failure.message),
+        Ok(answer) => format!("{{\"ok\":{}}}", json(answer)),
+        Err(failure) => format!("{{\"error\":{}}}", json(failure)),
     }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 
 fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>) -> bool {
@@ -119,7 +127,9 @@ fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>)
 fn files(here: &Files, there: &Files) -> Vec<Part> {
     let list = |files: &Files| -> Vec<(String, String)> {
         let entries = files.files.iter();
-        entries.map(|entry| (entry.name.clone(), entry.content.as_ref().map(ToString::to_string).unwrap_or_default())).collect()
+        // Where the content was not asked for, there is the size.
+        let shown = |entry: &FileEntry| entry.content.as_ref().map_or_else(|| format!("{} bytes", entry.size), ToString::to_string);
+        entries.map(|entry| (entry.name.clone(), shown(entry))).collect()
     };
     let (here, there) = (list(here), list(there));
     let mut names: Vec<&String> = here.iter().chain(&there).map(|(name, _)| name).collect();

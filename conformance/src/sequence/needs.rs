@@ -98,6 +98,7 @@ fn of_fields(operation: &Operation) -> Names {
         Operation::StartVerification { .. } => drop(needs.insert("transaction-verification")),
         Operation::Crash { cuts, lost, .. } if !cuts.is_empty() || !lost.is_empty() => drop(needs.insert("crash-files")),
         Operation::PutFile { file, .. } => needs.extend(of_file(file)),
+        Operation::Snapshot { .. } | Operation::DeleteSnapshots { .. } => drop(needs.insert("snapshots")),
         Operation::EndOffsetForEpoch { .. } => drop(needs.insert("leader-epochs")),
         Operation::Expire { .. }
         | Operation::SetTime { .. }
@@ -208,7 +209,7 @@ mod tests {
         let cuts = vec![Cut { file: "00000000000000000000.log".to_owned(), bytes: 1 }];
         let crash = Operation::Crash { log: log(), cuts, lost: Vec::new() };
         let files = Operation::Files { log: log(), content: true };
-        let expected = ["compact", "crash-files", "files", "segments", "transaction-verification", "virtual-time"];
+        let expected = ["compact", "crash-files", "files", "leader-epochs", "segments", "transaction-verification", "virtual-time"];
         assert_eq!(lacks(&[create(config), compact, crash, files]), expected);
     }
 

@@ -42,11 +42,12 @@ impl Limited {
             Operation::Crash { log, cuts, lost } if !self.has("snapshots") => {
                 vec![forget(&log), Operation::Crash { log, cuts, lost }]
             }
-            // Without snapshots, everything is read again after a stop in good order too.
+            // Without snapshots, entries are made of what the log holds after a stop in good order too.
             Operation::Open { log, log_start, now_ms, .. } if !self.has("snapshots") => {
                 let lost = vec!["*.snapshot".to_owned()];
                 let crash = Operation::Crash { log: log.clone(), cuts: Vec::new(), lost };
-                vec![operation.clone(), crash, Operation::Open { log, clean: false, recovery_point: 0, log_start, now_ms }]
+                let recovery_point = i64::MAX - 1;
+                vec![operation.clone(), crash, Operation::Open { log, clean: false, recovery_point, log_start, now_ms }]
             }
             Operation::Truncate { log, offset } if !self.has("snapshots") => {
                 vec![forget(&log), Operation::Truncate { log, offset }]
