@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cleanslate_conformance::adapter::{AdapterError, Failure, FailureKind, Operation, Reply, Requests};
+use cleanslate_conformance::adapter::{Abilities, AdapterError, Failure, FailureKind, Operation, Reply, Requests};
 use cleanslate_conformance::sequence::local_requests::LocalRequests;
 use cleanslate_conformance::target::Observed;
 use cleanslate_conformance::transitions::collect::collect;
@@ -72,6 +72,10 @@ impl Requests for Refusing {
     fn requests(&self) -> u64 {
         self.log.requests()
     }
+
+    fn abilities(&self) -> Abilities {
+        self.log.abilities()
+    }
 }
 
 #[test]
@@ -95,4 +99,12 @@ fn an_operation_of_two_requests_is_refused_where_either_is() {
 #[test]
 fn bounds_that_are_none_are_an_error() {
     assert!(collect("nonsense").unwrap_err().to_string().contains("unknown bound 'nonsense'"));
+}
+
+#[test]
+fn what_transitions_need_of_an_adapter_depends_on_the_bounds() {
+    let needs = |bounds: &str| collect(bounds).unwrap().graph.needs().into_iter().collect::<Vec<_>>();
+    assert!(needs("small,commands=0").is_empty());
+    assert_eq!(needs("small,commands=0,crashes=1"), ["snapshots"]);
+    assert_eq!(needs("small,commands=0,rolls=1"), ["flush", "roll", "snapshots"]);
 }

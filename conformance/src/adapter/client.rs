@@ -1,8 +1,9 @@
 //! The conversation with an adapter.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::abilities::Abilities;
 use super::error::{AdapterError, Trouble};
 use super::launch::Launch;
 use super::message::{MAX_LINE_BYTES, Operation, PROTOCOL, REQUIRED};
@@ -30,8 +31,7 @@ pub struct Adapter {
     next_id: u64,
     pending: VecDeque<Pending>,
     greeting: Greeting,
-    operations: BTreeSet<String>,
-    features: BTreeSet<String>,
+    abilities: Abilities,
     dead: Option<AdapterError>,
 }
 
@@ -54,8 +54,7 @@ impl Adapter {
             time_out: launch.time_out,
             next_id: 1,
             pending: VecDeque::new(),
-            operations: greeting.operations.iter().cloned().collect(),
-            features: BTreeSet::new(),
+            abilities: Abilities::new(&greeting.operations, &greeting.features),
             greeting,
             dead: None,
         };
@@ -64,8 +63,7 @@ impl Adapter {
         let wrong = match reply.outcome {
             Ok(Answer::Hello(greeting)) => match check(&greeting) {
                 Ok(()) => {
-                    adapter.operations = greeting.operations.iter().cloned().collect();
-                    adapter.features = greeting.features.iter().cloned().collect();
+                    adapter.abilities = Abilities::new(&greeting.operations, &greeting.features);
                     adapter.greeting = greeting;
                     return Ok(adapter);
                 }
@@ -89,16 +87,10 @@ impl Adapter {
         self.next_id.saturating_sub(1)
     }
 
-    /// True if the adapter lists the operation of this name.
+    /// What the adapter lists.
     #[must_use]
-    pub fn knows(&self, operation: &str) -> bool {
-        self.operations.contains(operation)
-    }
-
-    /// True if the adapter lists the feature.
-    #[must_use]
-    pub fn has(&self, feature: &str) -> bool {
-        self.features.contains(feature)
+    pub fn abilities(&self) -> &Abilities {
+        &self.abilities
     }
 
     /// Sends a request without waiting; replies come from [`Self::receive`] in the order of the requests. What has not been read by the
@@ -109,7 +101,7 @@ impl Adapter {
     pub fn send(&mut self, operation: &Operation, state: bool) -> Result<(), AdapterError> {
         self.alive()?;
         let name = operation.name();
-        if !self.knows(name) {
+        if !self.abilities.knows(name) {
             return Err(AdapterError::new(Trouble::NotListed(format!("the operation {name}"))));
         }
         let id = self.next_id;
@@ -237,7 +229,7 @@ impl Adapter {
     fn check_features(&self, state: &State) -> Result<(), Trouble> {
         for (feature, is_there) in state.featured() {
             let listed = format!("the feature {feature}");
-            match (self.has(feature), is_there) {
+            match (self.abilities.has(feature), is_there) {
                 (true, false) => return Err(Trouble::Lie { listed, found: "its state is without it".to_owned() }),
                 (false, true) => {
                     return Err(Trouble::Lie { listed: format!("no {feature}"), found: "its state has it".to_owned() });

@@ -28,6 +28,26 @@ pub const REQUIRED: [&str; 14] = [
     "bye",
 ];
 
+/// The operations that an adapter may do without.
+pub const OPTIONAL: [&str; 16] = [
+    "truncate-fully",
+    "log-start",
+    "become-leader",
+    "end-offset-for-epoch",
+    "roll",
+    "flush",
+    "snapshot",
+    "delete-snapshots",
+    "expire",
+    "retention",
+    "compact",
+    "start-verification",
+    "set-time",
+    "run-tasks",
+    "files",
+    "put-file",
+];
+
 /// What the runner asks for. The fields are those of the protocol; see `specs/adapter-protocol.md` for what happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
@@ -255,17 +275,30 @@ pub struct Cut {
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields carry the names and the meaning that the protocol gives them")]
 pub struct Config {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_bytes: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub index_bytes: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub index_interval_bytes: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_message_bytes: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub producer_expiration_ms: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_transaction_timeout_ms: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cleanup_policy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_retention_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retention_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retention_bytes: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp_type: Option<String>,
 }

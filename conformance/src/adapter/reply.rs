@@ -1,6 +1,6 @@
 //! Replies as types, read strictly.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::hex::Hex;
@@ -19,8 +19,9 @@ pub struct Reply {
     pub state: Option<State>,
 }
 
-/// What an operation has to tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an operation has to tell. Written as the protocol has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Answer {
     /// To `hello`.
     Hello(Greeting),
@@ -55,7 +56,7 @@ pub enum Answer {
 macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name { $($(#[$attribute])* pub $field: $type),* }
     )*};
@@ -73,7 +74,7 @@ answers! {
         #[serde(deserialize_with = "line")]
         version: String,
         /// Its build, e.g. a commit.
-        #[serde(default, deserialize_with = "present_line")]
+        #[serde(default, deserialize_with = "present_line", skip_serializing_if = "Option::is_none")]
         build: Option<String>,
         /// The operations that it knows.
         #[serde(deserialize_with = "operations")]
@@ -171,7 +172,7 @@ answers! {
         #[serde(deserialize_with = "digest")]
         sha256: String,
         /// Its content, if that was asked for.
-        #[serde(default, deserialize_with = "present")]
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         content: Option<Hex>,
     }
     /// Nothing to tell.
@@ -179,7 +180,7 @@ answers! {
 }
 
 /// What an append did.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Append {
     /// The log is longer.
@@ -205,7 +206,7 @@ pub enum Append {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// Who failed.
@@ -217,7 +218,7 @@ pub struct Failure {
 }
 
 /// Who failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// The implementation refused or failed.

@@ -1,6 +1,6 @@
 //! Whoever answers requests in order: an adapter in a process of its own, or the log of this project in this one.
 
-use super::{Adapter, AdapterError, Operation, Reply};
+use super::{Abilities, Adapter, AdapterError, Operation, Reply};
 
 /// The runner's end of a conversation. Requests may be sent before earlier ones are answered; replies come in the order of the requests.
 pub trait Requests {
@@ -18,6 +18,9 @@ pub trait Requests {
 
     /// How many requests have been sent.
     fn requests(&self) -> u64;
+
+    /// What may be asked for.
+    fn abilities(&self) -> Abilities;
 }
 
 impl Requests for Adapter {
@@ -31,5 +34,9 @@ impl Requests for Adapter {
 
     fn requests(&self) -> u64 {
         Self::requests(self)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Self::abilities(self).clone()
     }
 }

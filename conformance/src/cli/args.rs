@@ -175,9 +175,9 @@ pub struct ConformArgs {
     /// Run the trace files (*.json) of this directory, or this file, instead
     #[arg(long, value_name = "PATH")]
     pub traces: Option<PathBuf>,
-    /// The bounds of the model, as for `check`
-    #[arg(long, value_name = "BOUNDS", default_value = "small", conflicts_with = "traces")]
-    pub bounds: String,
+    /// The bounds of the model, as for `check` [default: small]
+    #[arg(long, value_name = "BOUNDS", conflicts_with = "traces")]
+    pub bounds: Option<String>,
     /// Take every log-level transition of the model within the bounds on the other implementation, for the rules of stock Kafka
     #[arg(long, conflicts_with_all = ["traces", "sequences"])]
     pub transitions: bool,
@@ -193,34 +193,61 @@ pub struct ConformArgs {
     /// Run each trace so many times, and tell how many a second
     #[arg(long, value_name = "N", default_value_t = 1, requires = "traces", value_parser = clap::value_parser!(u64).range(1..))]
     pub repeat: u64,
-    /// Run the stored sequences (*.json) of this directory, instead of those of the project
-    #[arg(long, value_name = "DIR", help_heading = "Sequences of log operations")]
+    /// Run the stored sequences (*.json) of this directory, or this file, instead of those of the project
+    #[arg(long, value_name = "PATH", help_heading = "Sequences of log operations")]
     pub sequences: Option<PathBuf>,
-    /// How many random sequences to run
-    #[arg(long, value_name = "N", default_value_t = 500, help_heading = "Sequences of log operations")]
-    pub random: u64,
-    /// How many actions a random sequence has
-    #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Sequences of log operations")]
-    pub length: usize,
-    /// The seed of the random sequences
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Sequences of log operations")]
-    pub seed: u64,
-    /// Where sequences are stored that show a difference
-    #[arg(long, value_name = "DIR", default_value = "target/sequences", help_heading = "Sequences of log operations")]
-    pub failures: PathBuf,
-    /// Stop after so many differences
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Sequences of log operations")]
-    pub max_differences: usize,
+    /// How many random sequences to run [default: 500]
+    #[arg(long, value_name = "N", help_heading = "Sequences of log operations")]
+    pub random: Option<u64>,
+    /// How many actions a random sequence has [default: 30]
+    #[arg(long, value_name = "N", help_heading = "Sequences of log operations", value_parser = clap::value_parser!(u16).range(1..))]
+    pub length: Option<u16>,
+    /// The seed of the random sequences [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Sequences of log operations")]
+    pub seed: Option<u64>,
+    /// Where sequences are stored that show a difference [default: target/sequences]
+    #[arg(long, value_name = "DIR", help_heading = "Sequences of log operations")]
+    pub failures: Option<PathBuf>,
+    /// Stop after so many differences [default: 5]
+    #[arg(long, value_name = "N", help_heading = "Sequences of log operations", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_differences: Option<u32>,
+}
+
+impl ConformArgs {
+    /// The bounds of the model.
+    #[must_use]
+    pub fn bounds(&self) -> &str {
+        self.bounds.as_deref().unwrap_or("small")
+    }
+
+    /// Where sequences are stored that show a difference.
+    #[must_use]
+    pub fn failures(&self) -> PathBuf {
+        self.failures.clone().unwrap_or_else(|| PathBuf::from("target/sequences"))
+    }
+
+    /// The options that only a run of sequences heeds, as far as they are given.
+    #[must_use]
+    pub fn given_for_sequences(&self) -> Vec<&'static str> {
+        let given = [
+            ("--sequences", self.sequences.is_some()),
+            ("--random", self.random.is_some()),
+            ("--length", self.length.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--max-differences", self.max_differences.is_some()),
+        ];
+        given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
+    }
 }
 
 /// Which Kafka the adapter is built around.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Kafka")]
 pub struct KafkaArgs {
-    /// The version of Kafka, from Maven Central
+    /// The version of Kafka, 4.3 or later, from Maven Central [default: 4.3.1]
     #[arg(id = "kafka_version", long = "kafka-version", value_name = "VERSION")]
     pub version: Option<String>,
-    /// Directories with the jars of a Kafka that you built, instead of a version
+    /// A directory with the jars of a Kafka that you built, instead of a version; may be repeated
     #[arg(id = "kafka_jars", long = "kafka-jars", value_name = "DIR", conflicts_with = "kafka_version")]
     pub jars: Vec<PathBuf>,
 }

@@ -19,23 +19,35 @@ use crate::target::over_adapter::OverAdapter;
 /// [`CliError`] for unknown bounds and unreadable traces.
 pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     let another = args.adapter.is_some() || matches!(args.target, TargetArg::Kafka);
+    let idle = args.given_for_sequences();
+    if !idle.is_empty() && (!another || args.traces.is_some() || args.transitions) {
+        let what = idle.join(", ");
+        return Err(CliError::Usage(format!(
+            "{what}: only for sequences, with --target kafka or --adapter, without --traces or --transitions"
+        )));
+    }
+    if args.kafka.is_given() && (!another || args.adapter.is_some()) {
+        return Err(CliError::Usage("--kafka-version and --kafka-jars need --target kafka".to_owned()));
+    }
     if args.transitions && !another {
         return Err(CliError::Usage("--transitions needs --target kafka or --adapter".to_owned()));
     }
     if args.transitions {
         return super::transitions::run(args);
     }
-    if another && args.traces.is_none() {
-        return super::sequences::run(args);
+    if args.failures.is_some() && (!another || args.traces.is_some()) {
+        return Err(CliError::Usage("--failures: only with --target kafka or --adapter, without --traces".to_owned()));
     }
-    if !another && (args.sequences.is_some() || args.kafka.is_given()) {
-        let what = "--sequences, --kafka-version and --kafka-jars";
-        return Err(CliError::Usage(format!("{what} need --target kafka or --adapter")));
+    if another && args.traces.is_none() {
+        if args.bounds.is_some() {
+            return Err(CliError::Usage("--bounds: another implementation is held against the model by --transitions".to_owned()));
+        }
+        return super::sequences::run(args);
     }
     let mut conformance = Conformance::default();
     let mut rate = String::new();
     match &args.traces {
-        None => conformance.lockstep(&args.bounds).map_err(CliError::Usage)?,
+        None => conformance.lockstep(args.bounds()).map_err(CliError::Usage)?,
         Some(dir) => match run_traces(args, dir, another, &mut conformance)? {
             Some(told) => rate = told,
             None => return Ok(ExitCode::from(EXIT_INCONCLUSIVE)),

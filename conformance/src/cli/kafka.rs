@@ -8,11 +8,13 @@ use std::time::Duration;
 use super::CliError;
 use super::args::KafkaArgs;
 use super::output::progress;
-use crate::adapter::{Adapter, AdapterError, Launch};
+use crate::adapter::{Adapter, AdapterError, Launch, Trouble};
 
 /// How long the adapter may take for one reply. A JVM on a busy machine starts slowly.
 const TIME_OUT: Duration = Duration::from_secs(120);
-/// What `ci/kafka-adapter` exits with when it cannot build the adapter on this machine.
+/// What `ci/kafka-adapter` exits with when there is no such Kafka.
+const EXIT_WRONG: i32 = 2;
+/// What it exits with when it cannot build the adapter on this machine.
 const EXIT_CANNOT: i32 = 77;
 
 /// Starts the adapter of this command, or the one around Kafka's classes. None if that cannot be built here, which is said.
@@ -35,26 +37,35 @@ fn command_for_kafka(args: &KafkaArgs) -> Result<Option<String>, CliError> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/kafka-adapter");
     let mut build = Command::new(&script);
     match (&args.version, &args.jars) {
-        (_, jars) if !jars.is_empty() => drop(build.arg("--jars").args(jars)),
-        (Some(version), _) => drop(build.args(["--version", version])),
+        (_, jars) if !jars.is_empty() => drop(build.arg("--kafka-jars").args(jars)),
+        (Some(version), _) => drop(build.args(["--kafka-version", version])),
         (None, _) => {}
     }
-    progress("building the adapter around Kafka's classes");
-    let output = build.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    progress("building the adapter around Kafka's classes, which takes about half a minute for the first time");
+    let output = build.stdin(Stdio::null()).stderr(Stdio::piped()).output();
     let output = output.map_err(|e| CliError::Usage(format!("{}: {e}", script.display())))?;
+    let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(EXIT_CANNOT) {
+        let _ = writeln!(std::io::stderr(), "{}", said.trim_end());
         let line = "skipped: the adapter around Kafka's classes cannot be built here, so nothing was compared";
         let _ = writeln!(std::io::stderr(), "{line}");
         return Ok(None);
     }
-    if !output.status.success() {
-        return Err(CliError::Adapter(format!("{} failed", script.display())));
+    let lines: Vec<&str> = said.lines().map(|line| line.strip_prefix("kafka-adapter: ").unwrap_or(line)).collect();
+    match output.status.code() {
+        Some(0) => {}
+        Some(EXIT_WRONG) => return Err(CliError::Usage(lines.join(" "))),
+        _ => return Err(CliError::Adapter(format!("{} failed: {}", script.display(), lines.join(" ")))),
     }
     Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
 }
 
 impl From<AdapterError> for CliError {
     fn from(error: AdapterError) -> Self {
-        Self::Adapter(error.to_string())
+        match *error.trouble {
+            // No adapter has misbehaved: what was asked for is none.
+            Trouble::Command { .. } | Trouble::Start { .. } => Self::Usage(format!("--adapter: {}", error.trouble)),
+            _ => Self::Adapter(error.to_string()),
+        }
     }
 }

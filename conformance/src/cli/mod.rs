@@ -78,9 +78,12 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// Input that cannot be understood is 2; work that went wrong on good input is 1.
+    /// Input that cannot be understood is 2; an implementation that lacks what it takes is 3; work that went wrong on good input is 1.
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
+        if matches!(self, Self::Replay { source, .. } if matches!(source.cause(), TargetError::Lacking(_))) {
+            return ExitCode::from(EXIT_INCONCLUSIVE);
+        }
         let failed = match self {
             Self::Usage(_) => false,
             Self::Trace(e) => matches!(e, TraceError::Write { .. }),

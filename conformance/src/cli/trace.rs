@@ -95,7 +95,7 @@ pub fn story(trace: &Trace, drawn: u32) -> String {
 fn run_replay(args: &ReplayArgs, hooks: &Hooks) -> Result<ExitCode, CliError> {
     let trace = read_trace(&args.file)?;
     let another = args.adapter.is_some() || args.target == TargetArg::Kafka;
-    if !another && args.kafka.is_given() {
+    if (!another || args.adapter.is_some()) && args.kafka.is_given() {
         return Err(CliError::Usage("--kafka-version and --kafka-jars need --target kafka".to_owned()));
     }
     let wrong = |source| CliError::Replay { file: args.file.display().to_string(), source: Box::new(source) };

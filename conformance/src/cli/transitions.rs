@@ -10,6 +10,7 @@ use super::kafka::start;
 use super::output::{print, progress};
 use super::{CliError, ConformArgs, EXIT_EXPECTED, EXIT_FAILED, EXIT_INCONCLUSIVE};
 use crate::sequence::file::SequenceFile;
+use crate::sequence::needs::lacking;
 use crate::transitions::collect::{CollectError, Collection, collect};
 use crate::transitions::take::{Parting, Taken, take};
 
@@ -21,8 +22,18 @@ pub(super) fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     let Some(mut adapter) = start(args.adapter.as_deref(), &args.kafka)? else { return Ok(ExitCode::from(EXIT_INCONCLUSIVE)) };
     progress("collecting what the model does to single logs");
     let begin = Instant::now();
-    let collection = collect(&args.bounds)?;
+    let collection = collect(args.bounds())?;
     let collected = begin.elapsed().as_secs_f64();
+    let missing = lacking(collection.graph.needs(), adapter.abilities());
+    if !missing.is_empty() {
+        adapter.finish()?;
+        let needs = missing.into_iter().collect::<Vec<_>>().join(", ");
+        print(&format!(
+            "skipped: the transitions at {} need {needs}, which the adapter lacks; nothing was compared\n",
+            args.bounds()
+        ))?;
+        return Ok(ExitCode::from(EXIT_INCONCLUSIVE));
+    }
     progress(&format!("taking {} transitions", collection.graph.transitions.len()));
     let taken = take(&collection.graph, &mut adapter).map_err(|e| CliError::Adapter(e.to_string()))?;
     let seconds = (collected, begin.elapsed().as_secs_f64());
@@ -49,8 +60,9 @@ fn is_good(collection: &Collection, taken: &Taken) -> bool {
 
 /// Writes a way to a difference as a sequence.
 fn store(args: &ConformArgs, parting: &Parting) -> Result<String, CliError> {
-    std::fs::create_dir_all(&args.failures)?;
-    let path = args.failures.join("transition.json");
+    let failures = args.failures();
+    std::fs::create_dir_all(&failures)?;
+    let path = failures.join("transition.json");
     SequenceFile::new(format!("A transition of the model: {}.", parting.op), parting.requests.clone()).write(&path)?;
     Ok(path.display().to_string())
 }
@@ -67,7 +79,7 @@ fn report(
     let all = collection.graph.transitions.len();
     if args.json {
         let line = json!({
-            "format": "cleanslate-conformance", "version": 1, "target": name, "bounds": args.bounds, "models": collection.scenarios.len(),
+            "format": "cleanslate-conformance", "version": 1, "target": name, "bounds": args.bounds(), "models": collection.scenarios.len(),
             "edges": collection.edges, "transitions": all, "taken": taken.transitions, "walks": taken.walks, "requests": requests,
             "difference": stored, "seconds": seconds,
         });
@@ -83,7 +95,10 @@ fn report(
         out,
         "log-level transitions taken on {name}: {} of {all}, distinct ones of {} transitions of {models} models at {}\n\
          {} walks, {requests} requests; {seconds:.1} s, of which {collected:.1} s to collect them",
-        taken.transitions, collection.edges, args.bounds, taken.walks
+        taken.transitions,
+        collection.edges,
+        args.bounds(),
+        taken.walks
     );
     Ok(print(&out)?)
 }

@@ -1,9 +1,11 @@
 //! Runs requests on another implementation and holds what comes against what came of them here.
 
+use serde::Serialize;
+
 use super::known::{Masks, NO_FILE, Part};
 use crate::adapter::message::Operation;
-use crate::adapter::reply::{Answer, Failure, FailureKind, Files, Reply};
-use crate::adapter::{Adapter, AdapterError, State};
+use crate::adapter::reply::{Answer, Failure, FailureKind, FileEntry, Files, Read, Reply};
+use crate::adapter::{AdapterError, Requests, State};
 
 /// Where the two sides part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub struct Difference {
 /// # Errors
 /// When the adapter misbehaves.
 pub fn compare(
-    adapter: &mut Adapter,
+    adapter: &mut impl Requests,
     requests: &[(Operation, Reply)],
     masks: &mut Masks,
 ) -> Result<Option<Difference>, AdapterError> {
@@ -31,28 +33,31 @@ pub fn compare(
 ///
 /// # Errors
 /// When the adapter misbehaves.
-pub fn send(adapter: &mut Adapter, requests: &[(Operation, Reply)]) -> Result<(), AdapterError> {
+pub fn send(adapter: &mut impl Requests, requests: &[(Operation, Reply)]) -> Result<(), AdapterError> {
     for (operation, _) in requests {
         adapter.send(operation, true)?;
     }
     adapter.send(&Operation::Reset {}, false)
 }
 
-/// Receives the replies to requests that were sent, and compares each but for the known differences.
+/// Receives the replies to requests that were sent, and compares each but for the known differences and for what the adapter says that it
+/// cannot tell.
 ///
 /// # Errors
 /// When the adapter misbehaves.
 pub fn receive(
-    adapter: &mut Adapter,
+    adapter: &mut impl Requests,
     requests: &[(Operation, Reply)],
     masks: &mut Masks,
 ) -> Result<Option<Difference>, AdapterError> {
     masks.begin();
+    let tells_aborted = adapter.abilities().has("transaction-index");
     let mut difference = None;
     for (step, (operation, here)) in requests.iter().enumerate() {
         let Some(there) = adapter.receive()? else { break };
         if difference.is_none() {
-            let mut parts = parts(operation, here, &there);
+            let mut parts =
+                if tells_aborted { parts(operation, here, &there) } else { parts(operation, &silent(here), &silent(&there)) };
             masks.remove(operation, &mut parts);
             if !parts.is_empty() {
                 difference = Some(Difference { step, parts });
@@ -61,6 +66,17 @@ pub fn receive(
     }
     adapter.receive()?;
     Ok(difference)
+}
+
+/// A reply that tells of no aborted transaction beside what was read.
+fn silent(reply: &Reply) -> Reply {
+    match &reply.outcome {
+        Ok(Answer::Read(read)) => {
+            let read = Read { records: read.records.clone(), aborted: None };
+            Reply { outcome: Ok(Answer::Read(read)), state: reply.state.clone() }
+        }
+        _ => reply.clone(),
+    }
 }
 
 /// Where two replies differ. Messages of errors, names of tasks, and recovery points are not compared: the last depends on when an
@@ -77,18 +93,24 @@ fn parts(operation: &Operation, here: &Reply, there: &Reply) -> Vec<Part> {
         (Some(here), Some(there)) => parts.extend(states(here, there)),
         (None, None) => {}
         (here, there) if operation.leaves_open() => {
-            parts.push(("state".to_owned(), format!("{here:?}"), format!("{there:?}")));
+            let show = |state: &Option<State>| state.as_ref().map(json).unwrap_or_default();
+            parts.push(("state".to_owned(), show(here), show(there)));
         }
         _ => {}
     }
     parts
 }
 
+/// As the protocol has it.
 fn show(outcome: &Result<Answer, Failure>) -> String {
     match outcome {
-        Ok(answer) => format!("{answer:?}"),
-        Err(failure) => format!("{} ({})", failure.name, failure.message),
+        Ok(answer) => format!("{{\"ok\":{}}}", json(answer)),
+        Err(failure) => format!("{{\"error\":{}}}", json(failure)),
     }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 
 fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>) -> bool {
@@ -105,7 +127,9 @@ fn same_outcome(here: &Result<Answer, Failure>, there: &Result<Answer, Failure>)
 fn files(here: &Files, there: &Files) -> Vec<Part> {
     let list = |files: &Files| -> Vec<(String, String)> {
         let entries = files.files.iter();
-        entries.map(|entry| (entry.name.clone(), entry.content.as_ref().map(ToString::to_string).unwrap_or_default())).collect()
+        // Where the content was not asked for, there is the size.
+        let shown = |entry: &FileEntry| entry.content.as_ref().map_or_else(|| format!("{} bytes", entry.size), ToString::to_string);
+        entries.map(|entry| (entry.name.clone(), shown(entry))).collect()
     };
     let (here, there) = (list(here), list(there));
     let mut names: Vec<&String> = here.iter().chain(&there).map(|(name, _)| name).collect();
@@ -123,7 +147,7 @@ fn files(here: &Files, there: &Files) -> Vec<Part> {
         .collect()
 }
 
-/// Where two states differ, but for their recovery points.
+/// Where two states differ, but for their recovery points and for the arrays that the other side does not tell for want of the feature.
 pub(crate) fn states(here: &State, there: &State) -> Vec<Part> {
     let fields = |state: &State| match serde_json::to_value(State { recovery_point: 0, ..state.clone() }) {
         Ok(serde_json::Value::Object(fields)) => fields,
@@ -133,7 +157,8 @@ pub(crate) fn states(here: &State, there: &State) -> Vec<Part> {
     here.iter()
         .filter_map(|(name, here)| {
             let there = there.get(name).cloned().unwrap_or_default();
-            (*here != there).then(|| (name.clone(), here.to_string(), there.to_string()))
+            let is_told = !there.is_null() || !here.is_array();
+            (is_told && *here != there).then(|| (name.clone(), here.to_string(), there.to_string()))
         })
         .collect()
 }

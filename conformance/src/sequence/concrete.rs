@@ -11,10 +11,11 @@ use cleanslate_log::types::{CoordinatorEpoch, LeaderEpoch, Offset, ProducerEpoch
 
 use super::action::{Action, Codec, Copied, Damaged, Data, End, Flip, Loss, SequenceChoice, Which};
 use super::local::Local;
+use super::needs::{Names, Needs, lacking, possible};
 use super::old::{is_set, old_records};
-use crate::adapter::Hex;
 use crate::adapter::message::{Config, Cut, Operation, Origin};
 use crate::adapter::reply::{Answer, Reply};
+use crate::adapter::{Abilities, Hex};
 
 /// The clock when a sequence begins, in milliseconds.
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -24,10 +25,16 @@ const MINUTE_MS: i64 = 60_000;
 const BASE_OFFSET_BYTES: usize = 8;
 
 /// Turns the actions of one plan into requests, one after the other, and carries them out on the log of this project: what an action
-/// becomes depends on the state that it meets.
-#[derive(Debug, Default)]
+/// becomes depends on the state that it meets. An action that needs what the other side lacks is left out.
+#[derive(Clone, Debug)]
 pub struct Concrete {
     local: Local,
+    abilities: Abilities,
+    needs: Needs,
+    /// What the requests of the present action need and the other side lacks.
+    missing: Names,
+    /// What was missing for actions that were left out.
+    pub left_out: Names,
     /// What was asked, and what came of it here.
     pub requests: Vec<(Operation, Reply)>,
     epochs: [i32; 2],
@@ -69,6 +76,47 @@ fn index(which: Which) -> usize {
 }
 
 impl Concrete {
+    /// For another side that can do this, and has no logs.
+    #[must_use]
+    pub fn new(abilities: Abilities) -> Self {
+        Self {
+            local: Local::default(),
+            abilities,
+            needs: Needs::default(),
+            missing: Names::new(),
+            left_out: Names::new(),
+            requests: Vec::new(),
+            epochs: [0; 2],
+            guards: [0; 2],
+            serial: 0,
+            holds_sets: false,
+        }
+    }
+
+    /// Two new logs, with those settings that are possible on the other side.
+    pub fn begin(&mut self, now_ms: i64, config: &Config) {
+        let possible = possible(config, &self.abilities);
+        for log in ["A", "B"] {
+            self.ask(Operation::Create { log: log.to_owned(), now_ms, config: possible.clone() });
+        }
+    }
+
+    /// Asks for something that the other side may lack; then it is left out. Tells whether it was asked for.
+    fn attempt(&mut self, ask: impl FnOnce(&mut Self)) -> bool {
+        // A copy of the logs for each action costs more than the action.
+        let before = if self.abilities.is_all() { None } else { Some(self.clone()) };
+        ask(self);
+        match before {
+            Some(before) if !self.missing.is_empty() => {
+                let mut left_out = std::mem::take(&mut self.left_out);
+                left_out.append(&mut self.missing);
+                *self = Self { left_out, ..before };
+                false
+            }
+            _ => true,
+        }
+    }
+
     /// Asks for one thing.
     pub fn ask(&mut self, operation: Operation) {
         let log = operation.log().map(ToOwned::to_owned);
@@ -76,6 +124,15 @@ impl Concrete {
         let before = segments(&self.local);
         let may_replace = matches!(operation, Operation::Roll { .. } | Operation::TruncateFully { .. });
         let reply = self.local.call(&operation, true);
+        if !self.abilities.is_all() {
+            let missing = lacking(self.needs.next(&operation, &reply), &self.abilities);
+            match operation {
+                // Nothing else depends on these two: one that does not know the first puts nothing off, and files are only looked at.
+                Operation::RunTasks { .. } if !self.abilities.knows(operation.name()) => return,
+                Operation::Files { .. } if !missing.is_empty() => return self.left_out.extend(missing),
+                _ => self.missing.extend(missing),
+            }
+        }
         self.requests.push((operation, reply));
         if let (Some(before), Some(after), Some(log)) = (before, segments(&self.local), &log)
             && (before != after || may_replace)
@@ -96,6 +153,11 @@ impl Concrete {
     /// The files that this project's log has written, as it was closed or as it stands, are put into a log of their own and opened there
     /// by both sides.
     pub fn transplant(&mut self, which: Which, config: &Config, clean: bool) {
+        let config = possible(config, &self.abilities);
+        self.attempt(|concrete| concrete.carry_over(which, &config, clean));
+    }
+
+    fn carry_over(&mut self, which: Which, config: &Config, clean: bool) {
         let Some(log) = self.log(which) else { return };
         let log_start = log.log_start_offset().get();
         let now_ms = self.local.now(&name(which)).get();
@@ -129,9 +191,18 @@ impl Concrete {
 
     /// Carries out an action; one that makes no sense in the present state becomes nothing.
     pub fn act(&mut self, action: &Action) {
-        if self.is_stuck() {
+        if self.is_stuck() || self.attempt(|concrete| concrete.carry_out(action)) {
             return;
         }
+        let whole = match action.clone() {
+            Action::Restart { log, clean, recovery, .. } => Action::Restart { log, clean, loss: Loss::Nothing, recovery },
+            Action::Crash { log, recovery, .. } => Action::Crash { log, loss: Loss::Nothing, recovery },
+            _ => return,
+        };
+        self.attempt(|concrete| concrete.carry_out(&whole));
+    }
+
+    fn carry_out(&mut self, action: &Action) {
         match action {
             Action::Produce { .. }
             | Action::Finish { .. }

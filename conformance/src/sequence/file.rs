@@ -9,6 +9,7 @@ use super::local::Local;
 use crate::adapter::message::Operation;
 use crate::adapter::reply::Reply;
 use crate::shape::array_for_object;
+use crate::trace::format::FORMAT as TRACE_FORMAT;
 use crate::trace::locate::line_and_column;
 
 /// The name of the format.
@@ -73,6 +74,15 @@ impl SequenceFile {
             return Err(malformed(format!("{len} bytes, expected at most {MAX_BYTES}")));
         }
         let text = std::fs::read_to_string(path).map_err(io)?;
+        #[derive(Deserialize)]
+        struct Named {
+            format: String,
+        }
+        if serde_json::from_str::<Named>(&text).is_ok_and(|named| named.format == TRACE_FORMAT) {
+            return Err(malformed(
+                "this is a trace, not a sequence; traces are run by `conform --traces` and `trace replay`".to_owned(),
+            ));
+        }
         let file: Self = serde_json::from_str(&text).map_err(|e| malformed(e.to_string()))?;
         if let Some(place) = array_for_object(&file, &text) {
             let (line, column) = line_and_column(&text, &place);

@@ -21,7 +21,7 @@ use crate::adapter::reply::{
 const MAX_KEYS: usize = 2457;
 
 /// A named log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Replica {
     config: LogConfig,
     now: TimestampMs,
@@ -30,14 +30,14 @@ struct Replica {
     place: Place,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Place {
     Open(Box<PartitionLog<MemoryStorage>>),
     Closed(MemoryStorage),
 }
 
 /// The logs of an adapter.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Local {
     replicas: BTreeMap<String, Replica>,
 }

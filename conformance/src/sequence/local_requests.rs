@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::local::Local;
-use crate::adapter::{AdapterError, Operation, Reply, Requests};
+use crate::adapter::{Abilities, AdapterError, Operation, Reply, Requests};
 
 /// The log of this project in place of an adapter: each request is carried out when it is sent.
 #[derive(Debug, Default)]
@@ -26,5 +26,9 @@ impl Requests for LocalRequests {
 
     fn requests(&self) -> u64 {
         self.sent
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::all()
     }
 }

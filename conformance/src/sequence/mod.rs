@@ -7,6 +7,7 @@
 //! * [`concrete`]: actions become requests, with the help of the state that they meet.
 //! * [`compare`]: runs requests on both sides.
 //! * [`known`]: differences of other versions of Kafka, which are left out.
+//! * [`needs`]: what requests need of an adapter, which may lack it.
 //! * [`random`]: random sequences, shrunk when they show a difference.
 //! * [`mod@file`]: sequences as files.
 
@@ -18,5 +19,6 @@ pub mod known;
 pub mod local;
 pub mod local_requests;
 pub(crate) mod local_state;
+pub mod needs;
 mod old;
 pub mod random;

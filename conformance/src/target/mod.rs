@@ -35,6 +35,9 @@ pub trait Target {
 /// Why a target could not do what a trace asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
+    /// The implementation is a smaller one, which lacks what the step needs.
+    #[error("needs {0}, which the adapter does not list")]
+    Lacking(&'static str),
     /// The trace's scenario names a choice that the target does not know.
     #[error("axis `{axis}`: expected one of {}, found {found:?}", choices.join(", "))]
     Axis {

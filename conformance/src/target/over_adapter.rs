@@ -151,6 +151,7 @@ impl Target for OverAdapter<'_> {
             // Who leads is the cluster's business: a log does what it is told.
             Op::Lead { replica } => self.up(replica).map(|_| Observed::Done),
             Op::Roll { replica } => {
+                self.require(&["roll", "flush"])?;
                 let roll = one_log::roll(&self.up(replica)?.log);
                 let observed = self.ask(replica, roll).map(done)?;
                 // What a roll has made durable is not recovered again.
@@ -235,7 +236,17 @@ impl OverAdapter<'_> {
         appended(self.ask(name, vec![append])?)
     }
 
+    /// Operations and features that a step needs.
+    fn require(&self, names: &[&'static str]) -> Result<(), TargetError> {
+        let abilities = self.adapter.abilities();
+        let lacking = names.iter().find(|name| !abilities.knows(name) && !abilities.has(name));
+        lacking.map_or(Ok(()), |name| Err(TargetError::Lacking(name)))
+    }
+
     fn recover(&mut self, name: &str, clean: bool) -> Result<Observed, TargetError> {
+        if clean {
+            self.require(&["snapshots"])?;
+        }
         let replica = self.replica(name)?;
         let stop = match replica.life {
             Life::Up => return Err(impossible(format!("the broker of {name} is up already"))),

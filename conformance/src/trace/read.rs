@@ -70,6 +70,9 @@ fn check_version(name: &str, text: &str) -> Result<(), TraceError> {
         let (line, column) = line_and_column(text, &place);
         Err(TraceError::Meaning { name: name.to_owned(), line, column, place: place.to_string(), message })
     };
+    if preamble.format == crate::sequence::file::FORMAT {
+        return wrong("format", "this is a sequence, not a trace; sequences are run by `conform --sequences`".to_owned());
+    }
     if preamble.format != FORMAT {
         return wrong("format", format!("expected {FORMAT:?}, found {:?}", preamble.format));
     }

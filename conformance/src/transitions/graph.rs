@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::op::LogOp;
 use super::picture::Picture;
+use crate::sequence::needs::Names;
 use crate::target::Observed;
 
 /// One log-level transition.
@@ -149,4 +150,20 @@ pub struct Graph {
     pub pictures: Vec<Arc<Picture>>,
     /// The transitions, in order of their first picture.
     pub transitions: Vec<Transition>,
+}
+
+impl Graph {
+    /// What an adapter needs to take the transitions, beside what every adapter has: a new segment leaves a snapshot, and so does a start.
+    #[must_use]
+    pub fn needs(&self) -> Names {
+        let mut needs = Names::new();
+        for transition in &self.transitions {
+            match transition.op {
+                LogOp::Roll => needs.extend(["roll", "flush", "snapshots"]),
+                LogOp::Restart { .. } => needs.extend(["snapshots"]),
+                _ => {}
+            }
+        }
+        needs
+    }
 }

@@ -41,7 +41,7 @@ impl Picture {
     /// # Errors
     /// When a batch cannot be read.
     pub fn differences(&self, state: &State, batches: Option<&[RecordBatch]>) -> Result<Vec<Part>, TargetError> {
-        let mut parts = states(&as_far_as_told(&self.state, state), &without_sizes(state.clone()));
+        let mut parts = states(&self.state, &without_sizes(state.clone()));
         if let Some(batches) = batches {
             let batches = decoded(batches)?;
             if batches != self.batches {
@@ -63,19 +63,4 @@ fn decoded(batches: &[RecordBatch]) -> Result<Vec<(i64, Batch)>, TargetError> {
 fn without_sizes(state: State) -> State {
     let segments = state.segments.map(|all| all.into_iter().map(|segment| Segment { size: 0, ..segment }).collect());
     State { segments, ..state }
-}
-
-/// The state without the arrays that the other one lacks.
-fn as_far_as_told(state: &State, other: &State) -> State {
-    fn both<T: Clone>(here: Option<&T>, there: Option<&T>) -> Option<T> {
-        there.and(here).cloned()
-    }
-    State {
-        verification: both(state.verification.as_ref(), other.verification.as_ref()),
-        snapshots: both(state.snapshots.as_ref(), other.snapshots.as_ref()),
-        leader_epochs: both(state.leader_epochs.as_ref(), other.leader_epochs.as_ref()),
-        aborted_transactions: both(state.aborted_transactions.as_ref(), other.aborted_transactions.as_ref()),
-        segments: both(state.segments.as_ref(), other.segments.as_ref()),
-        ..state.clone()
-    }
 }

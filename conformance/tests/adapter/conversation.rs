@@ -22,8 +22,9 @@ fn append(bytes: usize) -> Operation {
 fn greeting() {
     let adapter = Adapter::start(&toy(r#"greet '"segments","virtual-time"'; bye"#, PATIENT)).unwrap();
     assert_eq!((adapter.greeting().name.as_str(), adapter.greeting().version.as_str()), ("toy", "0.1"));
-    assert!(adapter.knows("create") && !adapter.knows("roll"));
-    assert!(adapter.has("segments") && !adapter.has("snapshots"));
+    let abilities = adapter.abilities();
+    assert!(abilities.knows("create") && !abilities.knows("roll"));
+    assert!(abilities.has("segments") && !abilities.has("snapshots"));
     adapter.finish().unwrap();
 }
 

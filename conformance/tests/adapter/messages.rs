@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cleanslate_conformance::adapter::message::{PROTOCOL, REQUIRED};
+use cleanslate_conformance::adapter::message::{OPTIONAL, PROTOCOL, REQUIRED};
 use cleanslate_conformance::adapter::{Adapter, CODES, FEATURES, Operation, ReplyLine};
 use serde_json::{Value, json};
 
@@ -191,6 +191,7 @@ fn the_text_knows_the_same_words() {
         listed.insert(name);
     }
     assert_eq!(listed, operations_of("request"));
+    assert_eq!(listed, REQUIRED.iter().chain(&OPTIONAL).map(|&name| name.to_owned()).collect());
     assert_eq!(required, REQUIRED.iter().map(|&name| name.to_owned()).collect());
     for feature in FEATURES {
         assert!(section("Hello").contains(&format!("\n| `{feature}` | ")), "{feature}");
