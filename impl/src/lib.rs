@@ -19,6 +19,43 @@
 //! [`log::LogConfig::max_decompressed_bytes`], and [`record::DEFAULT_MAX_DECOMPRESSED_BYTES`] for a compressed control batch of a
 //! producer.
 //!
+//! # Example
+//!
+//! A log in a directory: it is created, takes a batch of an idempotent producer, is closed in good order, and opened again. There it
+//! still knows the producer: the same batch is a duplicate.
+//!
+//! ```
+//! use cleanslate_log::log::{LogConfig, PartitionLog, Recovery};
+//! use cleanslate_log::psm::{AppendOrigin, TransactionVersion};
+//! use cleanslate_log::record::BatchBuilder;
+//! use cleanslate_log::storage::FileStorage;
+//! use cleanslate_log::types::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence, TimestampMs};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let parent = tempfile::tempdir()?;
+//! # let dir = parent.path().join("topic-0");
+//! let now = TimestampMs(1_700_000_000_000);
+//! let (client, epoch, tv) = (AppendOrigin::Client, LeaderEpoch(0), TransactionVersion::V0);
+//! // The leader stamps offset and leader epoch into the batch.
+//! let batch = BatchBuilder::new(Offset(0))
+//!     .producer(ProducerId(5), ProducerEpoch(0), Sequence(0))
+//!     .timestamp(now)
+//!     .record(Some(b"key"), Some(b"value"))
+//!     .build()?;
+//!
+//! let mut log = PartitionLog::create(FileStorage::open(&dir)?, LogConfig::default(), now)?;
+//! let appended = log.append_as_leader(batch.bytes().clone(), client, epoch, tv, now)?;
+//! assert_eq!((appended.first_offset, appended.duplicate), (Offset(0), false));
+//! log.close_clean()?;
+//!
+//! let (mut log, _) = PartitionLog::open(FileStorage::open(&dir)?, LogConfig::default(), Recovery::Clean, now)?;
+//! assert_eq!(log.log_end_offset(), Offset(1));
+//! let again = log.append_as_leader(batch.bytes().clone(), client, epoch, tv, now)?;
+//! assert_eq!((again.first_offset, again.duplicate), (Offset(0), true));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What is not there
 //!
 //! There is no remote storage. A log copies and reads batches of the formats before magic 2 as they are, but never makes one;

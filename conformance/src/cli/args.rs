@@ -23,11 +23,11 @@ pub struct Cli {
 pub enum Command {
     /// Search every behaviour of designs on topologies for violated properties
     Check(CheckArgs),
-    /// List designs, topologies, bounds, properties or requirements
+    /// List designs, topologies, bounds, properties with their groups, or requirements
     List(ListArgs),
     /// Browse a scenario's states in the stateright Explorer
     Explore(ExploreArgs),
-    /// Show that every single fault in the rules breaks a property
+    /// Show that every single fault in the rules breaks a property, or why it cannot
     Kill(KillArgs),
     /// Read trace files and run them
     Trace(TraceArgs),
@@ -46,14 +46,17 @@ pub struct CheckArgs {
     /// A design to check; may be repeated [default: every named design]
     #[arg(long = "design", value_name = "DESIGN")]
     pub designs: Vec<String>,
-    /// A topology to check on; may be repeated [default: every topology]
+    /// A topology to check on; may be repeated [default: every topology but `link`]
     #[arg(long = "topology", value_name = "TOPOLOGY")]
     pub topologies: Vec<String>,
     /// `small`, `ci`, `deep`, or KEY=N,... to change single bounds; later parts overrule earlier ones; `list bounds` has the keys
     #[arg(long, value_name = "BOUNDS", default_value = "ci")]
     pub bounds: String,
-    /// A property or a group of properties; may be repeated [default: all]
-    #[arg(long = "property", value_name = "PROPERTY")]
+    /// A property or a group of properties, PROPERTY or PROPERTY@CLUSTER; may be repeated [default: all]
+    ///
+    /// With @CLUSTER (A, B, C or D) only the replicas of that cluster are looked at; all `--property` of a run then name the same
+    /// cluster. `list properties` has properties and groups.
+    #[arg(long = "property", value_name = "PROPERTY[@CLUSTER]")]
     pub properties: Vec<String>,
     /// The search engine; the traces of `stateright` are short, but not the shortest
     #[arg(long, value_enum, default_value_t)]
@@ -144,7 +147,7 @@ pub struct ExploreArgs {
 /// The arguments of `cleanslate kill`.
 ///
 /// Every variant of the kill list, `specs/kill-list.tsv`, is explored: the property that kills it must break with the listed number of
-/// steps, and a survivor must survive. Exit code 0 if all is as listed.
+/// steps, and a survivor, which is listed with the reason why nothing can break, must survive. Exit code 0 if all is as listed.
 #[derive(Debug, Args)]
 pub struct KillArgs {
     /// Only variants whose design begins so; may be repeated [default: all]

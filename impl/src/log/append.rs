@@ -34,6 +34,9 @@ impl<S: Storage> PartitionLog<S> {
     /// `tv` matters for a marker. `now` is the clock in milliseconds, that timestamps are held against. With
     /// [`AppendOrigin::Replication`] a batch of a leader epoch above `leader_epoch` is dropped silently.
     ///
+    /// Bytes that end before a batch does are no batch of it: what follows the last whole one is left out. No bytes at all, or less than
+    /// one batch, are no error, as in Kafka: nothing is appended, and the offsets of the result are [`Offset::UNKNOWN`], -1.
+    ///
     /// # Errors
     /// When the batch breaks a rule, or the log is offline, or the storage fails. The leader epoch may have been noted
     /// nevertheless, a new segment begun, and a barrier that acts at analysis has cleared producer state.
@@ -101,8 +104,9 @@ impl<S: Storage> PartitionLog<S> {
 
     /// Appends a copy of batches of another log, at the offsets that they have: all of them or none. Offsets may leave
     /// gaps. Batches of magic 0 and 1 stay as they are; as nothing tells who led when they were appended, the log forgets its leader
-    /// epochs with each. Batches of a leader epoch above `leader_epoch` are dropped silently, with everything behind them. `now` is
-    /// the clock in milliseconds.
+    /// epochs with each. Batches of a leader epoch above `leader_epoch` are dropped silently, with everything behind them. So is a batch
+    /// at the end that is not whole; without a whole one nothing is appended, and the offsets of the result are [`Offset::UNKNOWN`].
+    /// `now` is the clock in milliseconds.
     ///
     /// # Errors
     /// When the batches break a rule, or the log is offline, or the storage fails. Leader epochs may have been noted

@@ -16,6 +16,9 @@ pub(super) const TMP_SUFFIX: &str = ".tmp";
 ///
 /// A replacement is written beside the old file, made durable, and renamed over it, as Kafka's checkpoints are. What a
 /// crash leaves of an unfinished one is removed when the directory is opened.
+///
+/// The directory is not locked: that nothing else writes into it, in this process or another, is the caller's business. (Kafka's
+/// `LogManager` locks the file `.lock` of the directory above.)
 #[derive(Debug)]
 pub struct FileStorage {
     dir: PathBuf,
