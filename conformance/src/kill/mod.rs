@@ -1,4 +1,4 @@
-//! The kill list: a model in which nothing can break proves nothing, so every single fault must break something.
+//! The kill list: a model in which nothing can break proves nothing, so every single fault must break something, or stand there with the reason why it cannot.
 
 mod list;
 
