@@ -74,8 +74,8 @@ fn what_parts_of_a_log_know_of_its_settings_changes_with_them() {
     assert_eq!(log.deleted_files().count(), 0);
     assert_eq!(log.storage().len("00000000000000000004.log"), Ok(None));
     // Producers are forgotten earlier.
-    lead(&mut log, produced(7, 0, 0, 1)).unwrap();
     log.update_config(LogConfig { producer_id_expiration_ms: 10, ..LogConfig::default() });
+    lead(&mut log, produced(7, 0, 0, 1)).unwrap();
     for (after, known) in [(9, vec![7]), (10, vec![])] {
         log.remove_expired_producers(later(after));
         assert_eq!(ids(&log), known);
