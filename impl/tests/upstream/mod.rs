@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a test ends it")]
 
+mod broker_compression_test;
 mod completed_fetch_test;
 mod dump_log_segments_test;
 mod fetcher_thread_test;
@@ -23,3 +24,4 @@ mod support;
 mod transaction_index_test;
 mod unified_log_test;
 mod unified_log_test_core;
+mod verification_guard_test;
