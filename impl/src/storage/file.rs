@@ -12,6 +12,9 @@ use super::{MAX_RESERVED_BYTES, Operation, Storage, StorageError, check_name};
 /// The end of the name of a file that is going to replace another one.
 pub(super) const TMP_SUFFIX: &str = ".tmp";
 
+/// Longest name of a directory, in bytes.
+const MAX_DIR_NAME_BYTES: usize = 255;
+
 /// The files of one directory. Directories in it, and files whose name is not allowed, are left alone.
 ///
 /// A replacement is written beside the old file, made durable, and renamed over it, as Kafka's checkpoints are. What a
@@ -88,7 +91,9 @@ impl FileStorage {
     /// system refuses, as when something other than an empty directory has the name already.
     pub fn rename_dir(&mut self, name: &str) -> Result<bool, StorageError> {
         let mut parts = Path::new(name).components();
-        let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+        let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
+            && name.len() <= MAX_DIR_NAME_BYTES
+            && !name.contains(['\\', '\0']);
         let (Some(parent), Some(current), true) = (self.dir.parent(), self.dir.file_name(), is_name) else {
             return Err(StorageError::InvalidName { name: name.chars().take(super::MAX_NAME_BYTES).collect() });
         };
