@@ -62,7 +62,11 @@ pub fn run(args: &ConformArgs) -> Result<ExitCode, CliError> {
     };
     let text = if args.json { format!("{}\n", conformance.summary(target)) } else { report(&conformance) + &rate };
     print(&text)?;
-    Ok(ExitCode::from(if conformance.failed() == 0 { EXIT_EXPECTED } else { EXIT_FAILED }))
+    Ok(ExitCode::from(match (conformance.failed(), conformance.passed()) {
+        (1.., _) => EXIT_FAILED,
+        (0, 0) => EXIT_INCONCLUSIVE,
+        _ => EXIT_EXPECTED,
+    }))
 }
 
 /// Runs the traces of a directory; tells how many a second. None if the other implementation cannot be had here.

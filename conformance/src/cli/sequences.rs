@@ -113,7 +113,7 @@ fn directed(
     Ok(())
 }
 
-/// The files of the stored sequences, in order of name. The project's own may be absent, where the command has been moved to another machine.
+/// The files of the stored sequences, in order of name. The project's own may be absent, where the command was moved to another machine.
 fn sequence_files(args: &ConformArgs) -> Result<Vec<PathBuf>, CliError> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("sequences");
     let path = args.sequences.as_ref().unwrap_or(&own);
@@ -221,12 +221,15 @@ fn list(names: &Names) -> String {
 fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result<(), CliError> {
     let sequences = found.stored + found.random;
     let per_second = sequences as f64 / seconds.max(0.001);
+    // One that has not occurred tells something only where all that meet it were run.
+    let known = || found.masks.counts().filter(|(_, count)| *count > 0 || found.is_whole(args));
     if args.json {
+        let known: BTreeMap<_, _> = known().map(|(known, count)| (known.name.to_owned(), count)).collect();
         let line = json!({
             "format": "cleanslate-conformance", "version": 1, "target": name, "sequences": sequences, "requests": found.requests,
             "skipped": found.skipped, "missing": found.missing, "left_out_of_random": found.left_out,
             "differences": found.differences.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>(),
-            "known": found.masks.counts().filter(|(_, count)| *count > 0 || found.is_whole(args)).map(|(known, count)| (known.name.to_owned(), count)).collect::<BTreeMap<_, _>>(),
+            "known": known,
             "seed": seed(args), "seconds": seconds, "sequences_per_second": per_second,
         });
         return Ok(print(&format!("{line}\n"))?);
@@ -238,9 +241,8 @@ fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result
         let again = format!("cargo run --release -- conform {} --random 0 --sequences {file}", other_side(args));
         let _ = writeln!(out, "DIFFERENT  {}\n{text}  reproduce: {again}\n", path.display());
     }
-    for (known, count) in found.masks.counts() {
+    for (known, count) in known() {
         let _ = match count {
-            0 if !found.is_whole(args) => Ok(()),
             0 => writeln!(out, "STALE      {}: never occurred ({})", known.name, known.reason),
             _ => writeln!(out, "known      {}, {count} times: {}", known.name, known.reason),
         };
@@ -262,7 +264,8 @@ fn report(args: &ConformArgs, name: &str, found: &Found, seconds: f64) -> Result
     }
     let _ = writeln!(
         out,
-        "{name}: {} stored and {} random sequences, {} requests, {} differences (seed {}, {seconds:.1} s, {per_second:.0} sequences a second)",
+        "{name}: {} stored and {} random sequences, {} requests, {} differences \
+         (seed {}, {seconds:.1} s, {per_second:.0} sequences a second)",
         found.stored,
         found.random,
         found.requests,

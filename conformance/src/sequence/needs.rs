@@ -61,8 +61,10 @@ impl Needs {
             needs.insert("segments");
         }
         let producers: Vec<i64> = state.producers.iter().map(|producer| producer.producer_id).collect();
-        // Entries that are older than they may be do not come back.
-        if (loads || matches!(operation, Operation::Open { .. })) && seen.producers.iter().any(|id| !producers.contains(id)) {
+        // Entries that are older than they may be do not come back, neither those that were there nor those of files from outside.
+        let stored = state.snapshots.iter().flatten().flat_map(|snapshot| snapshot.producers.iter().flatten());
+        let mut known = stored.map(|producer| producer.producer_id).chain(seen.producers.iter().copied());
+        if (loads || matches!(operation, Operation::Open { .. })) && known.any(|id| !producers.contains(&id)) {
             needs.insert("virtual-time");
         }
         *seen = Seen { has_snapshot: holds_producers(state), producers, is_foreign: false };

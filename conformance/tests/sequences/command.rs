@@ -161,7 +161,7 @@ fn what_is_missing_is_named_by_the_options_of_the_command() {
     }
 }
 
-/// An adapter with the required operations alone, of this name and version. It answers `create` in the way that is told, and refuses the rest.
+/// An adapter with the required operations alone, of this name and version. It answers `create` in the way that is told.
 fn toy(dir: &Path, name: &str, version: &str, create: &str) -> String {
     let required = cleanslate_conformance::adapter::message::REQUIRED.map(|name| format!("\"{name}\"")).join(",");
     let script = format!(
@@ -184,7 +184,11 @@ done"#
 }
 
 /// A log as it is created, told without features.
-const EMPTY: &str = r#""ok":{},"state":{"log_start_offset":0,"log_end_offset":0,"high_watermark":0,"last_stable_offset":0,"first_unstable_offset":null,"recovery_point":0,"map_end_offset":0,"producers":[],"ongoing_transactions":[],"unreplicated_transactions":[],"verification":null,"snapshots":null,"leader_epochs":null,"aborted_transactions":null,"segments":null}"#;
+const EMPTY: &str = concat!(
+    r#""ok":{},"state":{"log_start_offset":0,"log_end_offset":0,"high_watermark":0,"last_stable_offset":0,"first_unstable_offset":null,"#,
+    r#""recovery_point":0,"map_end_offset":0,"producers":[],"ongoing_transactions":[],"unreplicated_transactions":[],"#,
+    r#""verification":null,"snapshots":null,"leader_epochs":null,"aborted_transactions":null,"segments":null}"#
+);
 
 const CREATE: &str = r#"{"op":"create","log":"A","now_ms":0,"config":{}}"#;
 
@@ -220,6 +224,28 @@ fn what_an_adapter_lacks_is_told_at_once_and_nothing_compared_is_exit_3() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((json["sequences"].as_u64(), json["skipped"].as_u64()), (Some(1), Some(1)));
     assert_eq!(json["missing"], serde_json::json!(["compact", "crash-files", "virtual-time"]));
+}
+
+#[test]
+fn traces_that_need_what_an_adapter_lacks_are_skipped() {
+    let dir = tempfile::tempdir().unwrap();
+    let adapter = toy(dir.path(), "toy", "1", EMPTY);
+    let mut trace: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(TRACE).unwrap()).unwrap();
+    let step = &mut trace["steps"][0];
+    let replica = step["ops"][0]["replica"].clone();
+    step["ops"].as_array_mut().unwrap().insert(0, serde_json::json!({"op": "roll", "replica": replica}));
+    let file = dir.path().join("rolls.json");
+    std::fs::write(&file, trace.to_string()).unwrap();
+    let shown = file.display().to_string();
+    let (code, stdout, stderr) = conform(&["--adapter", &adapter, "--traces", &shown]);
+    assert_eq!(code, Some(3), "{stdout}{stderr}");
+    assert!(
+        stdout.contains("needs roll, which the adapter does not list") && stdout.contains("0 passed, 0 failed, 1 skipped"),
+        "{stdout}"
+    );
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_cleanslate")).args(["trace", "replay", "--adapter", &adapter, &shown]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
 
 #[test]
