@@ -153,8 +153,8 @@ pub fn no_barrier_after_local(log: &Log, stint: &Ghost<Stint>, cluster: Cluster)
     })
 }
 
-/// Where the first data of a stint lie. Whoever leads with a shorter log moves the stint's beginning into what longer logs have inherited, so
-/// that the offset alone does not tell: what is local was sent to this cluster, and by a client, not by the stop of its mirror.
+/// Where the first data of a stint lie. Whoever leads with a shorter log moves the stint's beginning into what longer logs have
+/// inherited, so that the offset alone does not tell: what is local was sent to this cluster, and not written by the stop of its mirror.
 fn local_data(log: &Log, start: Offset, cluster: Cluster) -> Option<usize> {
     let local = |b: &Batch| !matches!(b.kind, Kind::Barrier { .. }) && b.author.0.cluster == cluster && !b.author.is_of_stop();
     log.iter().skip(start.index()).position(local).map(|at| start.index().saturating_add(at))
